@@ -11,7 +11,7 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// AskAgain asks the tables whether they still serve what a job's run loaded, perhaps hours ago. It loads nothing.
+// AskAgain checks that the tables still serve what a job's run loaded, perhaps hours ago. It loads nothing.
 func AskAgain(ctx context.Context, j *jobfile.Job, o options.Options) error {
 	if o.NoLoad || !slices.ContainsFunc(j.Feeds(), func(out *jobfile.Job) bool { return out.Load }) {
 		return nil
@@ -33,7 +33,7 @@ func AskAgain(ctx context.Context, j *jobfile.Job, o options.Options) error {
 func (r *runner) askAgain(ctx context.Context) error {
 	todo, err := r.resume(ctx)
 	var another *output.AnotherRunError
-	if errors.As(err, &another) { // a run of another date into the same output, or the input has changed
+	if errors.As(err, &another) { // another date's run has replaced the output, or the input has changed
 		return r.loadedWithoutInput(ctx, err)
 	}
 	if err != nil {

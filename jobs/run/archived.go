@@ -16,7 +16,7 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// archivedOutput is an output of a run whose input was archived. It is not locked: nothing in it is changed.
+// archivedOutput is an output of a run whose input was archived. It is not locked, because nothing in it is changed.
 type archivedOutput struct {
 	job    *jobfile.Job
 	loader *loading.Loader
@@ -30,8 +30,9 @@ func (r *runner) withoutInput(ctx context.Context, err error) error {
 	return err
 }
 
-// loadedWithoutInput ends a run that finds no input: if its input was archived after the load and the table serves
-// what was loaded, there is nothing to do. Otherwise it returns cause, which says that there is no input.
+// loadedWithoutInput ends a run without an input. If, on record, the input was loaded before it was archived, the run
+// has nothing to do, but the table must still serve what was loaded. Otherwise the error is cause, which says why there
+// is no input.
 func (r *runner) loadedWithoutInput(ctx context.Context, cause error) (err error) {
 	before := r.opened.again()
 	outputs, loaded, err := before.loadedBefore(ctx)
@@ -57,11 +58,11 @@ func (r *runner) loadedWithoutInput(ctx context.Context, cause error) (err error
 	return nil
 }
 
-// again is a run of which only the site is open.
+// again returns the run with only its site open.
 func (r *opened) again() *opened { return &opened{job: r.job, options: r.options, site: r.site} }
 
-// loadedBefore reports whether manifests or ledger say that all outputs were loaded, and opens the outputs for that.
-// closeArchived must follow.
+// loadedBefore reports whether, according to manifests or ledger, all outputs were loaded. It opens the outputs for
+// that, so closeArchived must follow, even after an error.
 func (r *opened) loadedBefore(ctx context.Context) (outputs []*archivedOutput, loaded bool, err error) {
 	if slices.ContainsFunc(r.job.Feeds(), func(out *jobfile.Job) bool { return !out.Load }) {
 		return nil, false, nil
@@ -102,8 +103,8 @@ func (r *opened) mayBeArchived(err error) bool {
 	return errors.As(err, &missing) && r.loads(r.job) && !r.options.Force
 }
 
-// wasArchived reports whether a run has nothing to do because its input is missing, which was loaded. It is false if
-// that can't be determined.
+// wasArchived reports whether a run has nothing to do because its missing input was loaded before. It is false if that
+// can't be determined.
 func (r *opened) wasArchived(ctx context.Context, err error) bool {
 	if !r.mayBeArchived(err) {
 		return false

@@ -14,7 +14,7 @@ import (
 	"bulkload/jobs/tasks"
 )
 
-// TaskEngine is how a run is done by tasks.
+// TaskEngine is the engine that does a run's tasks, with the sizes of the tasks.
 type TaskEngine struct {
 	Engine tasks.Engine
 	tasks.Sizes
@@ -24,7 +24,7 @@ type TaskEngine struct {
 // result, means: in this process. An engine that is an io.Closer is closed after the run.
 type EngineOf func(*jobfile.Job, options.Options) (*TaskEngine, error)
 
-// Always returns an EngineOf that runs every job in this way; nil: in this process.
+// Always returns an EngineOf that runs every job on this engine; nil: in this process.
 func (b *TaskEngine) Always() EngineOf {
 	return func(*jobfile.Job, options.Options) (*TaskEngine, error) { return b, nil }
 }
@@ -55,7 +55,7 @@ func (p *onEngine) begin(ctx context.Context, todo []*outputRun) (err error) {
 	return p.beginOutputs(ctx, todo, p.opened.kept)
 }
 
-// end deletes what tasks have left in outputs that are all written.
+// end deletes what tasks have left, once all outputs are written.
 func (p *onEngine) end(_ context.Context, err error) error {
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (p *onEngine) end(_ context.Context, err error) error {
 // clearTasks deletes what tasks have left in the outputs.
 func (r *opened) clearTasks() error { return r.eachOutput(tasks.Clear) }
 
-// endTasks deletes what tasks have left in the outputs, which are written, but for the plan.
+// endTasks deletes what tasks have left in outputs that are all written, except for the plan.
 func (r *opened) endTasks() error { return r.eachOutput(tasks.End) }
 
 func (r *opened) eachOutput(do func(fsys storage.FS, output string) error) error {
@@ -106,8 +106,8 @@ func (p *onEngine) sort(ctx context.Context, _ []*outputRun) error {
 	return nil
 }
 
-// tooManyRejects is the error of a run with too many rejects. all is the error of passing on the rejects of all tasks:
-// it counts if it says that there are too many. Otherwise the task's own error counts.
+// tooManyRejects returns the error of a run with too many rejects. all is the error of passing on the rejects of all
+// tasks. If it says that there are too many, it alone is returned; otherwise the task's own error is, too.
 func tooManyRejects(task, all error) error {
 	if limit := (*ingest.LimitError)(nil); errors.As(all, &limit) {
 		return all

@@ -10,9 +10,8 @@ import (
 	"bulkload/jobs/run/preflight"
 )
 
-// check makes all checks before any input is read: of the outputs that are to be written, and of those that wait for
-// their load. It warns of what is doubtful, and sets the targets of the outputs that are to be written. The error has
-// all failures.
+// check makes all checks before any input is read, for the outputs that are to be written and for those that wait for
+// their load. It logs warnings, and sets the targets of the outputs that are to be written. Its error has all failures.
 func (r *runner) check(ctx context.Context, todo []*outputRun) error {
 	var all preflight.CheckResults
 	var failed *outputRun
@@ -53,7 +52,7 @@ func (r *runner) check(ctx context.Context, todo []*outputRun) error {
 	return r.opened.wrap(failed, err)
 }
 
-// warn logs what is doubtful.
+// warn logs the warnings among the results.
 func warn(all preflight.CheckResults, log options.Options) {
 	for i := range all {
 		if all[i].State == preflight.Warning {

@@ -16,11 +16,11 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// defaultLookups is how many rows a second a run looks up in a table, unless Options.Lookups limits it.
+// defaultLookups is how many rows a second a run looks up in a table, unless Options.Lookups says otherwise.
 const defaultLookups = 20_000
 
-// findExisting asks the table of an output which of the sorted rows it has already (duplicates.live), and refuses them
-// if the job says so. The answer is nil if the job does not ask, or if an earlier process has asked.
+// findExisting asks an output's table which of the sorted rows it already has (duplicates.live), and refuses them if
+// the job says so. The result is nil if the job does not want to know, or if an earlier process has asked.
 func (r *runner) findExisting(ctx context.Context, w *outputRun, rows *sorting.Rows) (*manifest.Existing, error) {
 	j, o := w.out.Job, w.out.Options
 	if j.Live == jobfile.LiveUnasked {
@@ -76,10 +76,11 @@ func (r *runner) findExisting(ctx context.Context, w *outputRun, rows *sorting.R
 	return found, nil
 }
 
-// loadedBefore reports whether a load of this job and date may have put rows into the table, which are not the rows of
-// others that the job asks for. Only the timestamp distinguishes them. So the look-up is refused if other loads have
-// cells with the same timestamp, whose rows would count as this job's own, be loaded over, and be lost; and if an
-// earlier load of this job and date had another timestamp, so that its rows would count as rows of others.
+// loadedBefore reports whether an earlier load of this job and date may have put rows into the table. Those are not the
+// rows of others that the job wants to know of, and only the timestamp distinguishes them. So it refuses the look-up if
+// other loads have cells with the same timestamp: their rows would count as this job's own, be loaded over, and be
+// lost. It also refuses it if an earlier load of this job and date had another timestamp, because its rows would count
+// as rows of others.
 func (w *outputRun) loadedBefore() (yes bool, err error) {
 	if w.loader.Ledger == nil { // --no-load
 		if w.loader.Ledger, err = w.out.Site.ReadLedger(); err != nil {
@@ -91,7 +92,7 @@ func (w *outputRun) loadedBefore() (yes bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// --force may replace a run that has put rows into the table, possibly of another version of the job. Rows of a job
+	// --force may replace a run, perhaps of another version of the job, that has put rows into the table. Rows of a job
 	// with another name are not this job's own.
 	j, old := w.out.Job, w.out.Present
 	replaces := w.out.Replaces() && old.Run.Table == j.Table && old.Run.Job == w.out.Manifest.Run.Job && old.MayBeLoaded()
@@ -128,7 +129,7 @@ func (w *outputRun) loadedBefore() (yes bool, err error) {
 			"Set duplicates.live to overwrite for this run", j.Table, j.Live)
 }
 
-// keepExisting records what the table had of the rows, before the first slice is written; nil: nothing was asked.
+// keepExisting records which rows the table had, before the first slice is written; nil: it was not asked.
 func (w *outputRun) keepExisting(e *manifest.Existing) error {
 	if e == nil {
 		return nil

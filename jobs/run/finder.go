@@ -20,17 +20,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// finder finds the rows of an output that the table has already, before anything is loaded.
+// finder finds the rows of an output that its table already has, before anything is loaded.
 type finder struct {
 	*outputRun
 	rows  *sorting.Rows
-	limit *throttle.Limit // of rows a second
-	// again: an earlier load of this job and date may have put rows into the table. So cells with a row's own timestamp
+	limit *throttle.Limit // in rows per second
+	// again: an earlier load of this job and date may have put rows into the table, so cells with a row's own timestamp
 	// don't count.
 	again bool
 
 	meter *options.Meter
-	all   []load.Columns // of a row; nil in a wide table, whose records differ
+	all   []load.Columns // the columns of each row; nil for a wide table, whose records differ
 }
 
 // maxSamples bounds how many rows are reported.
@@ -57,7 +57,7 @@ func (f *finder) find(ctx context.Context) (*manifest.Existing, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	// The samples are the first rows, so they are the same whatever the order of the answers was.
+	// The samples are the first rows, so they do not depend on the order of the answers.
 	all := &manifest.Existing{Asked: time.Now().UTC().Truncate(time.Second)}
 	for _, r := range regions {
 		all.Rows += r.asked
@@ -90,8 +90,8 @@ func (f *finder) region(ctx context.Context, region int) (_ answers, err error) 
 	}
 }
 
-// columns are the columns of a row's cells: all of each family of the job, but in a wide table only those that the
-// record with the beginning named of the qualifiers may write.
+// columns returns the columns in which a row may have cells: all columns of each family of the job. In a wide table,
+// they are only those that a record may write whose qualifiers begin with named.
 func (f *finder) columns(named []byte) []load.Columns {
 	layout := f.target.Layout
 	all := make([]load.Columns, len(layout.Families))
@@ -107,28 +107,28 @@ func (f *finder) columns(named []byte) []load.Columns {
 	return all
 }
 
-// answers are what the look-ups of one region came to.
+// answers are the results of the look-ups in one region.
 type answers struct {
 	asked, found int64    // rows
 	samples      []string // of those that were found
 }
 
-// lookups are those of one region.
+// lookups makes the look-ups in one region.
 type lookups struct {
 	finder *finder
 	answers
 
 	// The next call.
-	keys  [][]byte // of the sort
+	keys  [][]byte // as the sort has them
 	rows  []load.Lookup
 	bytes int              // of the keys
-	ahead *partition.Entry // read, but not among the rows yet
+	ahead *partition.Entry // read, but not in rows yet
 }
 
 // lookupBytes bounds the keys of a call, so that its request stays small.
 const lookupBytes = 1 << 20
 
-// nextKey is the last record of the next key: the one that is written. more is false after the last one.
+// nextKey returns the last record of the next key, which is the one that is written. more is false if no key follows.
 func (l *lookups) nextKey(merged *partition.RunReader) (last *partition.Entry, more bool, err error) {
 	last = l.ahead
 	for {
@@ -147,7 +147,7 @@ func (l *lookups) nextKey(merged *partition.RunReader) (last *partition.Entry, m
 	}
 }
 
-// add adds a record to the next call. What it keeps is copied: the entry is valid until the next but one.
+// add adds a record to the next call. It copies what it keeps, because an entry is valid only until the next but one.
 func (l *lookups) add(e *partition.Entry) error {
 	key := bytes.Clone(e.Key)
 	row, named, err := l.finder.target.SplitKey(key)

@@ -19,10 +19,10 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// Check makes all checks of a run and nothing else: it leaves no file, and reads no input but files that have changed
-// since this job and date was run, of which the run compares the records, too. Unlike a run, it continues after a
-// failure as far as it can. The options must have their defaults (Options.WithDefaults). What the checks find is in the
-// findings. It returns an error only if the context ended, or if something could not be closed.
+// Check makes all checks of a run and nothing else. It leaves no file behind. Of the input, it reads only files that
+// have changed since this job and date was run, because a run compares their records, too. Unlike a run, it continues
+// after a failure as far as it can. The options must have their defaults (Options.WithDefaults). Failed checks are in
+// the results; the error says only that the context ended or that something could not be closed.
 func Check(ctx context.Context, j *jobfile.Job, o options.Options) (preflight.CheckResults, error) {
 	c := &checking{opened: &opened{job: j, options: o, lost: func(error) {}}}
 	err := c.all(ctx)
@@ -36,14 +36,14 @@ func Check(ctx context.Context, j *jobfile.Job, o options.Options) (preflight.Ch
 	return c.found, err
 }
 
-// checking makes the checks of one run. It opens what a run would open, one after the other; what can't be opened is a
-// finding.
+// checking makes the checks of one run. It opens what a run would open, one after the other, and reports what can't be
+// opened as a finding.
 type checking struct {
 	opened  *opened // what the outputs of a run share; nothing is run
 	found   preflight.CheckResults
 	outputs []*output.Dir          // that can be reached
-	disks   []preflight.OutputDisk // theirs, if the input was found
-	made    []func()               // remove the directories that the checks make
+	disks   []preflight.OutputDisk // of these outputs, if the input was found
+	made    []func()               // remove the directories that the checks create
 }
 
 func (c *checking) ok(name, format string, args ...any) {
@@ -67,7 +67,7 @@ func (c *checking) all(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// step makes a finding of a step of the opening.
+// step reports a step of the opening as a finding.
 func (c *checking) step(name, detail string, err error) error {
 	switch {
 	case err != nil:
@@ -91,7 +91,7 @@ func (c *checking) openInput(ctx context.Context) (err error) {
 	return nil
 }
 
-// checkOutput makes the checks of one output. It is locked for the time of the check, if it can be.
+// checkOutput makes the checks of one output. If it can, it locks the output until all checks are done.
 func (c *checking) checkOutput(ctx context.Context, j *jobfile.Job) error {
 	r := c.opened
 	c.rememberMissing(j)
@@ -133,10 +133,10 @@ func (c *checking) checkOutput(ctx context.Context, j *jobfile.Job) error {
 	return nil
 }
 
-const outputName = "output" // of the check
+const outputName = "output" // the name of the check
 
-// describeOutput says what is in a locked output. The manifest is of the run there that goes on; without one, of a run
-// that has done nothing.
+// describeOutput says what a locked output contains. The manifest is that of the run that would go on there; without
+// one, that of a run that has done nothing.
 func (c *checking) describeOutput(ctx context.Context, dir *output.Dir,
 	j *jobfile.Job) (preflight.CheckResult, *manifest.Manifest) {
 	const name = outputName
@@ -153,7 +153,7 @@ func (c *checking) describeOutput(ctx context.Context, dir *output.Dir,
 	}
 	o := c.opened.options
 	fresh := manifest.New(j)
-	fresh.Inputs = old.Inputs // of the input nothing is compared
+	fresh.Inputs = old.Inputs // so that the inputs are not compared
 	if old.Begun() && !o.Force {
 		if err := dir.CheckJob(old, fresh); err != nil {
 			return preflight.Fail(name, err, ""), nothing
@@ -168,8 +168,8 @@ func (c *checking) describeOutput(ctx context.Context, dir *output.Dir,
 	return ok, old
 }
 
-// checkLoaded asks what a run asks if there seems to be nothing to do: the ledger, if the output has no run, and the
-// table, if files were loaded.
+// checkLoaded makes the checks of a run that seems to have nothing to do. It asks the ledger if the output has no run,
+// and the table if files were loaded.
 func (c *checking) checkLoaded(ctx context.Context, dir *output.Dir, j *jobfile.Job,
 	recorded *manifest.Manifest) preflight.CheckResults {
 	const name = "loaded before"
@@ -206,7 +206,7 @@ func (c *checking) checkLoaded(ctx context.Context, dir *output.Dir, j *jobfile.
 		Detail: "no load of this job and date is known to the ledger"}}
 }
 
-// kept is what an earlier process of the run has spilled, in bytes.
+// kept returns how many bytes an earlier process of the run has spilled.
 func (c *checking) kept() int64 {
 	var uris []string
 	for _, dir := range c.outputs {
@@ -215,13 +215,14 @@ func (c *checking) kept() int64 {
 	return checkpoint.KeptBytes(c.opened.options.WorkDir, uris)
 }
 
-// rememberMissing has the directories above an output removed that do not exist yet: locking it makes them.
+// rememberMissing has those directories above an output removed at the end that do not exist yet, because locking the
+// output creates them.
 func (c *checking) rememberMissing(j *jobfile.Job) {
 	fsys, dir, err := c.opened.site.Resolve(j.Output, j.Dir)
 	if err != nil {
-		return // the same error is found next
+		return // the next step finds the same error
 	}
-	missing, _ := storage.Missing(fsys, path.Dir(dir)) // the same error is found next
+	missing, _ := storage.Missing(fsys, path.Dir(dir)) // the next step finds the same error
 	c.made = append(c.made, func() {
 		storage.RemoveEmpty(fsys, missing)
 		_ = fsys.Close() // nothing was written

@@ -25,11 +25,11 @@ import (
 	"bulkload/load"
 )
 
-// opened is what a run, or a check alone, has open: what the outputs share, and each output's directory.
+// opened is what a run, or a check alone, has opened: what the outputs share, and each output's directory.
 type opened struct {
 	job     *jobfile.Job
 	options options.Options
-	tasks   bool // the run is done by tasks, which spill where they run
+	tasks   bool // tasks do the run, and spill where they run
 	site    *site.Site
 	source  *source.Source
 	cluster *load.Cluster  // nil if the job needs none
@@ -40,14 +40,14 @@ type opened struct {
 }
 
 // opening says how the parts of a run are opened: for the run itself (runner.open), for its checks alone (Check), or to
-// ask whether it was loaded (loadedBefore).
+// find out whether it was loaded (loadedBefore).
 type opening struct {
 	input   func(context.Context) error // finds the input; nil: it is not needed
 	connect bool                        // to HBase, if the job needs it
 	ledger  func(*site.Site) (*ledger.Ledger, error)
 	output  func(context.Context, *jobfile.Job) error // opens an output
-	// step hears how the steps of site files, HBase and ledger have ended, with what can be said of them. The error that
-	// it returns ends the opening. Without site files it ends in any case.
+	// step is called after the steps of site files, HBase and ledger, with a detail or an error. The error that it returns
+	// ends the opening. A failure to open the site files ends it in any case.
 	step func(name, detail string, err error) error
 }
 
@@ -56,7 +56,7 @@ func (r *opened) openParts(ctx context.Context, how opening) (err error) {
 	j, loads := r.job, !r.options.NoLoad
 	if r.site == nil {
 		if r.site, err = site.Open(r.options, j.HBase, j.Remote(loads)); err != nil {
-			r.site = nil // it is not to be used after a failed login, and nothing can be opened without it
+			r.site = nil // it must not be used after a failed login, and nothing can be opened without it
 			return how.step("site files", "", err)
 		}
 	}
@@ -113,7 +113,7 @@ func (r *opened) lockOutput(ctx context.Context, j *jobfile.Job) error {
 	return nil
 }
 
-// lock makes and locks an output's directory, unless it is the input's.
+// lock creates and locks an output's directory, unless it is the input's.
 func (r *opened) lock(ctx context.Context, dir *output.Dir) error {
 	if r.source != nil {
 		if err := r.source.CheckApart(dir.FS, dir.Path); err != nil {
@@ -123,7 +123,7 @@ func (r *opened) lock(ctx context.Context, dir *output.Dir) error {
 	return dir.Make(ctx, r.lost)
 }
 
-// clusterOf is the cluster, nil if an output does not need it.
+// clusterOf returns the cluster; nil if an output does not need it.
 func (r *opened) clusterOf(j *jobfile.Job) *load.Cluster {
 	if j.Connects(!r.options.NoLoad) {
 		return r.cluster
@@ -171,13 +171,13 @@ func (r *opened) close() error {
 	return errors.Join(errs...)
 }
 
-// explainLock replaces the error of a failure if its cause is that another run has taken over a lock.
+// explainLock replaces an error with the loss of a lock, if another run has taken over one.
 func (r *opened) explainLock(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
 	for _, w := range r.outputs {
-		if w.out.Lock.Held() { // also if it was lost since
+		if w.out.Lock.Held() { // even if it was lost since
 			err = w.out.Lock.Explain(err)
 		}
 	}
@@ -212,7 +212,7 @@ func (r *opened) label(j *jobfile.Job, found preflight.CheckResults) preflight.C
 	return all
 }
 
-// uris names the outputs.
+// uris returns the URIs of the outputs.
 func (r *opened) uris() []string {
 	var all []string
 	for _, w := range r.outputs {
@@ -221,8 +221,8 @@ func (r *opened) uris() []string {
 	return all
 }
 
-// checks are the checks of an output before a run, of which the caller adds where it is. files are those that it has,
-// and written says that they are all; table is nil if the output is not loaded.
+// checks prepares the checks of an output before a run; the caller adds the output's place. files are those that the
+// output has, and written says that they are complete. table is nil if the output is not loaded.
 func (r *opened) checks(j *jobfile.Job, files manifest.Files, written bool,
 	table *lock.TableLock) *preflight.CheckedOutput {
 	o := &preflight.CheckedOutput{Job: j, Site: r.site, Loads: r.loads(j), Cluster: r.clusterOf(j),
@@ -239,12 +239,12 @@ func (r *opened) checks(j *jobfile.Job, files manifest.Files, written bool,
 	return o
 }
 
-// fileLimit is an output for the check of the number of files.
+// fileLimit prepares the check of an output's number of files.
 func (r *opened) fileLimit(j *jobfile.Job, t *targets.Target) *preflight.FileLimit {
 	return &preflight.FileLimit{Job: j, Target: t, Source: r.source, Part: r.job.Part(j)}
 }
 
-// disk is an output for the check of its disk. files are those that it has.
+// disk prepares the check of an output's disk. files are those that the output has.
 func (r *opened) disk(j *jobfile.Job, dir *output.Dir, t *targets.Target, files manifest.Files) preflight.OutputDisk {
 	d := preflight.OutputDisk{FS: dir.FS, Dir: dir.Path, Target: t, Text: r.source.Text,
 		Part: r.job.Part(j), Written: files,
@@ -255,15 +255,15 @@ func (r *opened) disk(j *jobfile.Job, dir *output.Dir, t *targets.Target, files 
 	return d
 }
 
-// disks are the disks that a run fills if it writes some outputs. spilled returns how many bytes the sort has spilled
-// so far.
+// disks prepares the check of the disks that a run fills if it writes these outputs. spilled returns how many bytes the
+// sort has spilled so far.
 func (r *opened) disks(outputs []preflight.OutputDisk, spilled func() int64) *preflight.Disks {
 	return &preflight.Disks{Options: r.options, Unchecked: r.job.Input.SpaceUnchecked,
 		Spill: r.spillNeed(outputs, spilled), Outputs: outputs}
 }
 
-// spillNeed is about how many bytes the sorts will still spill; 0 if the input fits in their memory, or if tasks sort
-// it.
+// spillNeed estimates how many bytes the sorts will still spill. It is 0 if the input fits in their memory, or if tasks
+// sort it.
 func (r *opened) spillNeed(outputs []preflight.OutputDisk, spilled func() int64) int64 {
 	if r.tasks {
 		return 0
@@ -279,5 +279,5 @@ func (r *opened) spillNeed(outputs []preflight.OutputDisk, spilled func() int64)
 	return max(0, need-spilled())
 }
 
-// kept is what an earlier process of this run has spilled, in bytes.
+// kept returns how many bytes an earlier process of this run has spilled.
 func (r *opened) kept() int64 { return checkpoint.KeptBytes(r.options.WorkDir, r.uris()) }

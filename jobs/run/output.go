@@ -24,8 +24,8 @@ import (
 type outputRun struct {
 	out    *output.Run
 	loader *loading.Loader
-	target *targets.Target // nil if the output is written
-	share  progressShare   // its share of the run
+	target *targets.Target // nil for an output that was written before
+	share  progressShare   // its share of the run's progress
 	report *summary.OutputReport
 }
 
@@ -33,23 +33,23 @@ func newOutputRun(out *output.Run, c *load.Cluster) *outputRun {
 	return &outputRun{out: out, loader: &loading.Loader{Out: out.Output, Cluster: c}}
 }
 
-// waitsForLoad reports whether the files are written and none was submitted yet. An interrupted load is not checked
-// here: what it needs first is its recovery.
+// waitsForLoad reports whether the files are written and none was submitted yet. An interrupted load does not count,
+// because it must be recovered before it is checked.
 func (w *outputRun) waitsForLoad() bool {
 	return w.out.WantsLoad() && w.out.Manifest.State == manifest.Written
 }
 
-// unloaded reports whether the job loads the files, and has not done so: --no-load may have put that off.
+// unloaded reports whether the job loads the files but has not done so yet: --no-load may have put that off.
 func (w *outputRun) unloaded() bool { return w.out.Job.Load && w.out.Manifest.State != manifest.Loaded }
 
-// checksOf are the checks of an output at the beginning of a run.
+// checksOf prepares the checks of an output at the beginning of a run.
 func (r *opened) checksOf(w *outputRun) *preflight.CheckedOutput {
 	o := r.checks(w.out.Job, w.out.Present.Files(), w.out.Manifest.State == manifest.Written, w.loader.Table)
 	o.FS, o.Dir, o.Temps, o.Brief = w.out.FS, w.out.Path, w.out.TempFolder, true
 	return o
 }
 
-// disksOf are the disks of some outputs of a run.
+// disksOf prepares the check of the disks of some outputs.
 func (r *opened) disksOf(all []*outputRun, spilled func() int64) *preflight.Disks {
 	var disks []preflight.OutputDisk
 	for _, w := range all {
@@ -58,7 +58,7 @@ func (r *opened) disksOf(all []*outputRun, spilled func() int64) *preflight.Disk
 	return r.disks(disks, spilled)
 }
 
-// announce makes the run known to others into the same table.
+// announce makes the run known to other runs into the same table.
 func (w *outputRun) announce(ctx context.Context, lost func(error)) error {
 	if w.loader.Ledger == nil || w.loader.Table != nil {
 		return nil
@@ -68,9 +68,9 @@ func (w *outputRun) announce(ctx context.Context, lost func(error)) error {
 	return w.loader.Table.Announce(ctx)
 }
 
-// completeTarget completes the output's target: the checks have made it unless the input decides the regions. If some
-// of the run's files are loaded, it uses the boundaries that the run began with: only what is missing is written then,
-// and cut at the current boundaries.
+// completeTarget completes the output's target, which the checks have made unless the input decides the regions. If
+// some of the run's files are loaded, it uses the boundaries that the run began with, because only missing files are
+// written then. The load cuts them at the current boundaries.
 func (w *outputRun) completeTarget(ctx context.Context) error {
 	m := w.out.Manifest
 	if w.target == nil {
@@ -97,7 +97,7 @@ func (w *outputRun) begin() error {
 	if m := w.out.Manifest; len(m.Slices) > 0 && !m.SameTable(w.target) {
 		w.out.Options.Warnf("the table's regions or settings have changed since this run began: writing all files again")
 		old := m.RemoveAll()
-		if err := w.out.Save(); err != nil { // first, since a manifest names files that exist
+		if err := w.out.Save(); err != nil { // first, since a manifest may name only files that exist
 			return err
 		}
 		if err := w.out.CleanFiles(old); err != nil {
@@ -138,7 +138,7 @@ func (w *outputRun) checkManifestSize(rows *sorting.Rows) error {
 	var files int64
 	for _, u := range units {
 		if rows.Regions[u.Region].Keys > 0 {
-			files++ // at least
+			files++ // at least one for each region with rows
 		}
 	}
 	return w.out.Manifest.CheckSize(int64(len(units)), files)
@@ -187,7 +187,7 @@ func (w *outputRun) complete(rows *sorting.Rows) error {
 	return w.out.Succeed()
 }
 
-// reportWritten reports an output whose files are written, in case another one fails.
+// reportWritten reports an output once its files are written, in case another output fails.
 func (w *outputRun) reportWritten() {
 	w.report.Fill(w.out.Manifest)
 	if e := w.out.Manifest.Existing; e != nil {

@@ -8,7 +8,7 @@ const (
 	loadShare = 0.1 // of all outputs together, including probes
 )
 
-// progressShare is an output's share of a run, and where its stages report progress.
+// progressShare has the functions that take an output's progress, each as a share of the run.
 type progressShare struct {
 	write, load func(options.Progress)
 }

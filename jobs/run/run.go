@@ -24,12 +24,12 @@ import (
 	"bulkload/load"
 )
 
-// Job runs a job: it reads, sorts, writes, verifies and loads what is not done yet. engine decides whether the run is
-// done by tasks; nil: in this process. The summary is returned on failure, too. Canceling the context stops the run;
-// the same call continues it.
+// Job runs a job: it reads, sorts, writes, verifies and loads what is not done yet. engine decides whether tasks do the
+// run; nil: this process does. The summary is returned on failure, too. Canceling the context stops the run; the same
+// call continues it.
 //
-// If one reading feeds several outputs, all of them are written and balanced before the first is loaded. They are
-// loaded in the order of the job file.
+// If the job has several outputs, all of them are written and balanced before the first is loaded. They are loaded in
+// the order of the job file.
 func Job(ctx context.Context, engine EngineOf, j *jobfile.Job, o options.Options) (*summary.Summary, error) {
 	r, err := newRunner(engine, j, o)
 	if err != nil {
@@ -39,7 +39,7 @@ func Job(ctx context.Context, engine EngineOf, j *jobfile.Job, o options.Options
 	if err != nil {
 		return r.summary, r.end(ctx, running, r.withoutInput(running, err))
 	}
-	// If the table does not serve files that it accepted, the stages are made again, and write and load them again.
+	// If the table does not serve files that it accepted, the stages run again, to write and load those files again.
 	for rewrites := 0; ; rewrites++ {
 		err := r.stages(running)
 		var lost *loading.RewriteError
@@ -54,7 +54,7 @@ func Job(ctx context.Context, engine EngineOf, j *jobfile.Job, o options.Options
 	}
 }
 
-// maxRewrites bounds how often a run writes files again that HBase accepted and does not serve.
+// maxRewrites bounds how often a run writes files again that HBase accepted but does not serve.
 const maxRewrites = 3
 
 // runner carries out a run.
@@ -68,7 +68,7 @@ type runner struct {
 	rows   []*sorting.Rows // of each output, once the input is sorted; nil for those that were written before
 }
 
-// newRunner is the runner of a run that has opened nothing yet. It has a summary even after an error.
+// newRunner returns a runner that has opened nothing yet. It has a summary even after an error.
 func newRunner(engine EngineOf, j *jobfile.Job, o options.Options) (*runner, error) {
 	r := &runner{summary: summary.New(j)}
 	o, err := o.WithDefaults()
@@ -87,7 +87,7 @@ func newRunner(engine EngineOf, j *jobfile.Job, o options.Options) (*runner, err
 }
 
 // open finds the input, connects, and locks the outputs. The context that it returns ends when a lock is lost. end must
-// follow, also after an error.
+// follow, even after an error.
 func (r *runner) open(ctx context.Context) (running context.Context, err error) {
 	running, r.cancel = context.WithCancelCause(ctx)
 	r.opened.lost = func(err error) { r.cancel(failure.New(failure.Later, err)) }
@@ -98,7 +98,7 @@ func (r *runner) open(ctx context.Context) (running context.Context, err error) 
 	return running, err
 }
 
-// end closes everything, and returns why the run ended. err is how its stages ended.
+// end closes everything, and returns the error of the run. err is the error of its stages.
 func (r *runner) end(ctx, running context.Context, err error) error {
 	defer r.cancel(nil)
 	err = errors.Join(r.opened.explainLock(running, err), r.opened.close())
@@ -127,12 +127,11 @@ type executor interface {
 	sort(ctx context.Context, todo []*outputRun) error
 	// write writes the files of the outputs, and balances the counts of each.
 	write(ctx context.Context, todo []*outputRun) error
-	// end closes what begin has opened. err is how the stages before it ended, and part of the result.
+	// end closes what begin has opened. err is the error of the stages before it, and part of the result.
 	end(ctx context.Context, err error) error
 }
 
-// stages makes the run. These are its stages, in order. After an error the later ones are left out, but for the
-// executor's end.
+// stages runs the stages of the run, in order. After an error it skips the later ones, except for the executor's end.
 func (r *runner) stages(ctx context.Context) error {
 	todo, err := r.resume(ctx)
 	if err != nil {
@@ -184,8 +183,8 @@ func (r *runner) resume(ctx context.Context) (todo []*outputRun, err error) {
 	return todo, nil
 }
 
-// resumeOutput compares the i-th output with the run. It is finished if it is written, or if the ledger says that it
-// was loaded from an output that is gone.
+// resumeOutput compares the i-th output with the run. The output is finished if it is written, or if it is empty and,
+// according to the ledger, this job and date was loaded before.
 func (r *runner) resumeOutput(ctx context.Context, i int) (finished bool, err error) {
 	w := r.opened.outputs[i]
 	w.report = r.summary.Output(i)
@@ -212,8 +211,8 @@ func (r *runner) resumeOutput(ctx context.Context, i int) (finished bool, err er
 	return false, w.loader.Corrects(w.out)
 }
 
-// inputFirst reports what is wrong with the input before the refusal of an output with another run: a job file that
-// was edited and does not fit its input makes another run, too, but that is not the fault to correct.
+// inputFirst reports a fault of the input before the refusal of an output that has another run. An edited job file
+// makes another run, but if it does not fit its input, that is the fault to correct.
 func (r *runner) inputFirst(ctx context.Context, err error) error {
 	var another *output.AnotherRunError
 	if !errors.As(err, &another) {
@@ -225,14 +224,14 @@ func (r *runner) inputFirst(ctx context.Context, err error) error {
 	return err
 }
 
-// load loads the files of an output that HBase does not have yet, if it is to be loaded, and sets its final status. It
-// succeeds only if the table serves all files. written says that this call has written files.
+// load loads the files of an output that HBase does not have yet, if the output is to be loaded, and sets its final
+// status. It succeeds only if the table serves all files. written says that this call has written files.
 func (r *runner) load(ctx context.Context, w *outputRun, written bool) error {
 	wanted := w.out.WantsLoad()
 	w.report.Load.Requested = wanted
 	switch {
 	case wanted && w.out.Manifest.State != manifest.Loaded:
-		if err := w.announce(ctx, r.opened.lost); err != nil { // a load that was interrupted takes its turn, too
+		if err := w.announce(ctx, r.opened.lost); err != nil { // an interrupted load takes its turn, too
 			return err
 		}
 		w.out.Options.Watch = w.share.load
@@ -241,7 +240,7 @@ func (r *runner) load(ctx context.Context, w *outputRun, written bool) error {
 		if err != nil {
 			return err
 		}
-		if waited := time.Since(from); waited >= time.Second { // less is no wait, but the question whether anybody is at work
+		if waited := time.Since(from); waited >= time.Second { // less is only the time to find out whether to wait
 			r.summary.Waited += waited.Seconds()
 		}
 		err = turn.Recover(ctx)
@@ -284,7 +283,7 @@ func (r *runner) load(ctx context.Context, w *outputRun, written bool) error {
 	return nil
 }
 
-// finish asks the tables of several outputs once more, and deletes what tasks have left.
+// finish checks the tables of several outputs once more, and deletes what tasks have left.
 func (r *runner) finish(ctx context.Context) error {
 	// The load of one output may take hours, in which the table of another may have changed.
 	if len(r.opened.outputs) > 1 {

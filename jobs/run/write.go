@@ -17,7 +17,7 @@ import (
 	"bulkload/jobs/pipeline/writing"
 )
 
-// forgetWork deletes what a killed process of this run has left for the writing of its outputs, which are all written.
+// forgetWork deletes what a killed process of this run has left for writing its outputs. All of them must be written.
 func (r *opened) forgetWork() error {
 	return errors.Join(checkpoint.RemoveFinished(r.options.WorkDir, r.uris()), r.endTasks())
 }
@@ -62,7 +62,7 @@ func (r *runner) beginOutputs(ctx context.Context, todo []*outputRun, spilled fu
 	return nil
 }
 
-// prepare makes the checks that need the sorted rows, asks the tables which of the rows they have already, and deletes
+// prepare makes the checks that need the sorted rows, asks the tables which of the rows they already have, and deletes
 // the outputs that are replaced.
 func (r *runner) prepare(ctx context.Context, todo []*outputRun) error {
 	r.opened.options.Failpoint.Reached(options.Sorted)
@@ -78,7 +78,7 @@ func (r *runner) prepare(ctx context.Context, todo []*outputRun) error {
 		}
 	}
 	answers := map[*outputRun]*manifest.Existing{}
-	for i, w := range r.opened.outputs { // all of them before the first file is written
+	for i, w := range r.opened.outputs { // for all of them before the first file is written
 		if r.rows[i] == nil {
 			continue
 		}
@@ -150,16 +150,16 @@ func (p *inProcess) sort(ctx context.Context, _ []*outputRun) error {
 	return nil
 }
 
-// sortFailed has the sorted runs deleted after an error that will come again: another process of this run can't use
-// them, and a full disk is freed.
+// sortFailed has the sorted runs deleted after an error that would occur again, because no later process of this run
+// could use them, and because a full disk needs the space.
 func (p *inProcess) sortFailed(err error) error {
-	var wrongCount *sorting.RowsError // which another expect_rows corrects
+	var wrongCount *sorting.RowsError // another expect_rows corrects it
 	p.checkpoints.DiscardOnClose = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
 		failure.KindOf(err) == failure.Refused && !errors.As(err, &wrongCount)
 	return err
 }
 
-// countFailed reports how far a failed reading came: the records that were read, rejected and filtered.
+// countFailed reports how many records were read, rejected and filtered before the reading failed.
 func (p *inProcess) countFailed(rows []*sorting.Rows) {
 	for i, w := range p.opened.outputs {
 		if w.target != nil && i < len(rows) && rows[i] != nil {
@@ -194,10 +194,10 @@ func (p *inProcess) end(ctx context.Context, err error) error {
 	return errors.Join(err, p.checkpoints.Close(ctx, err))
 }
 
-// rejectsDir is the output with the rejects: the first one.
+// rejectsDir returns the output that has the rejects: the first one.
 func (r *opened) rejectsDir() *output.Dir { return r.outputs[0].out.Dir }
 
-// rejectsFile is the URI of the file with the rejects.
+// rejectsFile returns the URI of the file with the rejects.
 func (r *opened) rejectsFile() string {
 	return r.rejectsDir().URI(path.Join(manifest.RejectsDir, ingest.RejectsFile))
 }
