@@ -20,7 +20,7 @@ import (
 	"bulkload/load"
 )
 
-// CheckedOutput is one output of a job, whose table and directory are checked.
+// CheckedOutput is one output of a job. Check checks its table and directory.
 type CheckedOutput struct {
 	Job     *jobfile.Job
 	Site    *site.Site
@@ -28,15 +28,15 @@ type CheckedOutput struct {
 	Cluster *load.Cluster          // nil if the job needs none, or it can't be reached
 	FS      storage.FS             // of the output directory; nil if it can't be reached
 	Dir     string                 // the output directory
-	Temps   func() (string, error) // folder for a temporary file, with which a move to staging is tried; nil: see Closed
-	Closed  error                  // why nothing can be written to the output; nil: something can
-	// Need is how many bytes of files the run will write, about; 0: unknown.
+	Temps   func() (string, error) // folder for a file that is moved to staging as a test; nil: see Closed
+	Closed  error                  // why nothing can be written to the output; nil if it can be
+	// Need estimates how many bytes of files the run will write; 0: unknown.
 	Need func(*targets.Target) int64
-	// Others describes runs of other jobs into the same table, and says whether one of them loads now.
+	// Others describes other runs into the same table that are under way.
 	Others func() (runs []string, err error)
-	// Written: the files are there, so that their regions, which may have split since, are the load's business.
+	// Written: the files exist already. Their regions may have split since, which the load takes care of.
 	Written bool
-	// Brief is for a check at the start of a run: answers that may take long are not awaited.
+	// Brief: a run begins with this check, so it does not wait for answers that may take long.
 	Brief bool
 	Now   time.Time
 
@@ -106,7 +106,7 @@ func (o *CheckedOutput) unknown(name, format string, args ...any) {
 	o.add(name, Unknown, "", format, args...)
 }
 
-// result is a failure, unless err is nil.
+// result adds a finding: a failure, unless err is nil.
 func (o *CheckedOutput) result(name string, err error, fix, format string, args ...any) {
 	switch {
 	case errors.Is(err, load.ErrUnchecked):
@@ -121,7 +121,7 @@ func (o *CheckedOutput) result(name string, err error, fix, format string, args 
 // connects reports whether the job needs the table.
 func (o *CheckedOutput) connects() bool { return o.Job.Connects(o.Loads) }
 
-// checkTable looks the table up, and its regions.
+// checkTable looks up the table and its regions.
 func (o *CheckedOutput) checkTable(ctx context.Context) {
 	if !o.connects() {
 		return
@@ -151,7 +151,7 @@ func (o *CheckedOutput) checkTable(ctx context.Context) {
 		"%s, open and without holes or overlaps", jobfile.Plural(len(table.Regions), "region"))
 }
 
-// How long regions that are moving are waited for, by a check alone and by a run.
+// How long a check alone, and a run, wait for regions that are moving.
 const (
 	checkPatience = 5 * time.Second
 	runPatience   = 50 * time.Second
@@ -215,7 +215,7 @@ func (o *CheckedOutput) checkTarget() {
 	}
 }
 
-// nameFamilies sets the families of files that are written already.
+// nameFamilies sets the families of files that are already written.
 func (o *CheckedOutput) nameFamilies() {
 	for _, c := range o.Job.CellColumns() {
 		if !slices.Contains(o.families, c.Family) {
@@ -250,7 +250,8 @@ func describeSettings(t *targets.Target) string {
 }
 
 // checkCodecs finds out whether the servers can read what is written. A server opens no region of a table whose codecs
-// it lacks, so open regions prove that it has them. It is the framing of two codecs that depends on a class.
+// it lacks, so open regions prove that it has them. For two codecs that is not enough, because their framing depends on
+// the class that the server uses.
 func (o *CheckedOutput) checkCodecs() {
 	if o.Table == nil || o.Target == nil || o.Table.Regions == nil {
 		if o.connects() && !o.Written {
@@ -269,8 +270,8 @@ func (o *CheckedOutput) checkCodecs() {
 	o.ok(checkCodecs, "the servers have opened regions with them")
 }
 
-// checkReading asks each family of the job. HBase refuses a read of several families only if the user may read none of
-// them; otherwise it hides the cells of the others, and a row that exists could seem to be absent.
+// checkReading tries to read each family of the job. HBase refuses a read of several families only if the user may read
+// none of them. Otherwise it hides the cells of the others, so a row that exists could seem to be absent.
 func (o *CheckedOutput) checkReading(ctx context.Context) {
 	if !o.Loads && o.Job.Live == jobfile.LiveUnasked {
 		return
@@ -329,7 +330,7 @@ func (o *CheckedOutput) checkRights(ctx context.Context) {
 	}
 }
 
-// whyClosed is why no file can be made in the output, as the end of a sentence.
+// whyClosed returns why no file can be made in the output, as the end of a sentence.
 func (o *CheckedOutput) whyClosed() string {
 	if failure.CodeOf(o.Closed) == errcode.Locked {
 		return "while another run has the output's lock"
@@ -337,7 +338,7 @@ func (o *CheckedOutput) whyClosed() string {
 	return "because the output can't be written: see its own check"
 }
 
-// existing are the job's families that the table has.
+// existing returns the job's families that the table has.
 func (o *CheckedOutput) existing() []string {
 	return slices.DeleteFunc(slices.Clone(o.families), func(name string) bool {
 		return !slices.ContainsFunc(o.Table.Families, func(f load.Family) bool { return f.Name == name })
@@ -353,7 +354,8 @@ func (o *CheckedOutput) probe() (string, error) {
 	return path.Join(folder, "staging-probe"), err
 }
 
-// checkZone looks at the output's directory, or the nearest one that exists.
+// checkZone looks for an encryption zone and for erasure coding at the output's directory, or at the nearest one above
+// it that exists.
 func (o *CheckedOutput) checkZone() {
 	if o.FS == nil || !storage.IsHDFS(o.FS.URI(o.Dir)) {
 		return
@@ -374,7 +376,7 @@ func (o *CheckedOutput) checkZone() {
 	}
 }
 
-// nearest is the nearest directory above a name, or itself, that exists.
+// nearest returns a name, or the nearest directory above it, that exists.
 func nearest(fsys storage.FS, name string) (string, storage.Info, error) {
 	for {
 		info, err := fsys.Stat(name)

@@ -15,12 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Disks are the disks that a run fills: that of the work folder and those of its outputs. The need is estimated from
-// the size of the input, low rather than high. So is the decompressed size of a file: see compressed.ExpansionFactor.
+// Disks are the disks that a run fills: that of the work folder and those of its outputs. Its needs are estimated from
+// the size of the input, rather too low than too high, as is the decompressed size of a file: see
+// compressed.ExpansionFactor.
 type Disks struct {
 	Options   options.Options
 	Unchecked bool  // the disks are not checked: input.check_space is false
-	Spill     int64 // about what the sort will still spill to the work folder, in bytes; 0: nothing
+	Spill     int64 // about how many bytes the sort will still spill to the work folder
 	Outputs   []OutputDisk
 }
 
@@ -32,12 +33,13 @@ type OutputDisk struct {
 	Text    int64              // bytes of the input's text
 	Part    float64            // about the output's share of them
 	Written []*hfiles.FileMeta // files of the run that exist
-	// Runs is about how many bytes of sorted runs tasks leave in the output, and Left how many bytes they have left there.
+	// Runs is about how many bytes of sorted runs tasks leave in the output. Left returns how many bytes they have left
+	// there so far.
 	Runs int64
 	Left func() (int64, error)
 }
 
-// The names of the checks of disks: of the outputs, and of the work folder if that is on another one.
+// The names of the disk checks: for the disks of outputs, and for the work folder's if that is another one.
 const (
 	diskCheck = "disk"
 	workCheck = "work disk"
@@ -74,7 +76,7 @@ func (d *Disks) Check() CheckResults {
 	return found
 }
 
-// spill is the need for sorted runs in the work folder. If nothing is spilled, the folder is not examined.
+// spill returns the need for sorted runs in the work folder. If nothing is spilled, it does not examine the folder.
 func (d *Disks) spill() (spill diskNeed, err error) {
 	spill = diskNeed{check: workCheck, what: "spilling sorted runs to", fsys: storage.Local, need: d.Spill}
 	if spill.need == 0 {
@@ -101,7 +103,7 @@ func (o *OutputDisk) need(log options.Options) (diskNeed, error) {
 	if err != nil {
 		return need, fmt.Errorf("the need of the output %s is not known: %w", need.where, err)
 	}
-	// What tasks have left is a part of the need that is on the disk already, or it is deleted before anything is written.
+	// What tasks have left is already a part of the need, or is deleted before anything is written.
 	need.need = max(0, o.Files(o.Target)+o.Runs-left)
 	if need.free, err = o.FS.Free(o.Dir); err != nil {
 		log.Warnf("the free space of the output can't be determined: %v", err)
@@ -123,7 +125,7 @@ func (o *OutputDisk) Files(t *targets.Target) int64 {
 	return max(need, 0)
 }
 
-// OutputRatio is how many bytes of HFiles each byte of input gives, at least. The check table, which has many short
+// OutputRatio returns the least number of bytes of HFiles for each byte of input. The check table, which has many short
 // columns, gives 11, 2.3, 1.6, 0.8 and 0.5, in this order; text in few columns gives less.
 func OutputRatio(s *hfilewriter.Settings) float64 {
 	encoded := s.Encoding != hfilewriter.EncodeNone && s.Encoding != hfilewriter.EncodeRowIndexV1
@@ -140,7 +142,7 @@ func OutputRatio(s *hfilewriter.Settings) float64 {
 	return 0.5
 }
 
-// diskNeed is the space that is needed on a disk, and what is free there.
+// diskNeed is the space that is needed on a disk, and the space that is free there.
 type diskNeed struct {
 	check, what, where string
 	fsys               storage.FS

@@ -12,9 +12,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// FileLimit compares an output with the number of files that a region of its table may get. HBase's loader refuses a
-// region that gets more files of a family than the site's limit, so the number is estimated before the first file is
-// written.
+// FileLimit checks how many files the regions of an output's table would get. HBase's loader refuses a region that gets
+// more files of a family than the site's limit, so the number is estimated before the first file is written.
 type FileLimit struct {
 	Job    *jobfile.Job
 	Target *targets.Target
@@ -22,12 +21,12 @@ type FileLimit struct {
 	Part   float64 // about the output's share of the input's bytes
 }
 
-// inputShrinks is how many times smaller than its text the cells of a row may be, at most. Mostly they are larger:
-// each cell has the row key and 20 bytes besides its value.
+// inputShrinks is how many times smaller than its text the cells of a row may be, at most. Mostly they are larger,
+// because each cell has the row key and 20 bytes in addition to its value.
 const inputShrinks = 4
 
-// Check refuses an input that is far too large for the table's regions with files of max_size, before it is
-// read. How much a filter drops is not known then.
+// Check refuses an input that is far too large for the table's regions with files of max_size, before it is read. It
+// accepts any input of a job with a filter, because how much that drops is not known yet.
 func (l *FileLimit) Check() error {
 	t, columns := l.Target, max(len(l.Job.Columns), 1)
 	if l.Job.Filter != nil || !l.Job.Load {
@@ -61,7 +60,7 @@ func (l *FileLimit) Findings() CheckResults {
 const rowsShrink = 64
 
 // Warn warns before the sort if the table's regions will most likely get too many files, judging by the first records.
-// The run is refused only once all records are sorted: duplicates are not written, so there may be fewer files.
+// The run is refused only once all records are sorted, because duplicates are not written and there may be fewer files.
 func (l *FileLimit) Warn(ctx context.Context, warnf func(format string, args ...any)) {
 	t, most := l.Target, l.Source.Text*inputShrinks
 	if l.Source.Job.Input.Form.RowOffsets() {

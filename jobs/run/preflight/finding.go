@@ -13,7 +13,7 @@ import (
 // State is the result of a check.
 type State string
 
-// The values of State. What could not be determined is Unknown, never OK.
+// The values of State. A check without an answer is Unknown, never OK.
 const (
 	OK      State = "ok"
 	Warning State = "warning" // the run goes on
@@ -33,13 +33,13 @@ type CheckResult struct {
 	err error
 }
 
-// Fail is the finding of an error.
+// Fail returns the finding of an error.
 func Fail(name string, err error, fix string) CheckResult {
 	return CheckResult{Name: name, State: Failed, Detail: err.Error(), Fix: fix,
 		Code: string(failure.CodeOf(err)), err: err}
 }
 
-// Text is the detail and what to do.
+// Text returns the detail and what to do.
 func (f *CheckResult) Text() string {
 	if f.Fix == "" {
 		return f.Detail
@@ -47,7 +47,7 @@ func (f *CheckResult) Text() string {
 	return f.Detail + ": " + f.Fix
 }
 
-// ForTable is the finding for a table.
+// ForTable returns the finding with the table's name.
 func (f CheckResult) ForTable(table string) CheckResult {
 	f.Table = table
 	return f
@@ -56,12 +56,12 @@ func (f CheckResult) ForTable(table string) CheckResult {
 // CheckResults are findings in the order of the checks.
 type CheckResults []CheckResult
 
-// Failed are those that failed.
+// Failed returns those that failed.
 func (f CheckResults) Failed() CheckResults {
 	return slices.DeleteFunc(slices.Clone(f), func(one CheckResult) bool { return one.State != Failed })
 }
 
-// Err is nil if no check failed, the error of the one that did, or a *FailedError of several.
+// Err returns nil if no check failed, the error of a single failure, or a *FailedError of several.
 func (f CheckResults) Err() error {
 	failed := f.Failed()
 	switch len(failed) {
@@ -78,7 +78,7 @@ type FailedError struct{ Failed CheckResults }
 
 func (e *FailedError) Error() string { return e.text(false) }
 
-// TextWithCodes is the error with each failure's code.
+// TextWithCodes returns the error's text with the code of each failure.
 func (e *FailedError) TextWithCodes() string { return e.text(true) }
 
 func (e *FailedError) text(codes bool) string {
@@ -97,13 +97,13 @@ func (e *FailedError) text(codes bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap is the worst failure.
+// Unwrap returns the worst failure.
 func (e *FailedError) Unwrap() error {
 	_, err := e.Failed.Worst()
 	return err
 }
 
-// Worst is the first of the worst failures, with its name. There must be one.
+// Worst returns the first of the worst failures, with its name. There must be one.
 func (f CheckResults) Worst() (name string, err error) {
 	rank := func(one CheckResult) int { return slices.Index(failure.Worst, failure.KindOf(one.err)) }
 	worst := slices.MinFunc(f.Failed(), func(a, b CheckResult) int { return rank(a) - rank(b) })

@@ -17,7 +17,7 @@ const (
 	statusPatience = 2 * time.Second        // how long a run waits for the master's report on all regions
 	quotaPatience  = 200 * time.Millisecond // how long a run waits for a directory's quota, which may mean counting
 	longPatience   = 30 * time.Second       // the same for a check alone
-	maxSkew        = 30 * time.Second       // of clocks, as the master refuses servers (hbase.master.maxclockskew)
+	maxSkew        = 30 * time.Second       // of clocks; the master refuses servers beyond it (hbase.master.maxclockskew)
 	testedVersion  = "2.6."                 // with which loads are tested
 )
 
@@ -28,7 +28,7 @@ func (o *CheckedOutput) patience(brief time.Duration) time.Duration {
 	return longPatience
 }
 
-// askStatus asks for the cluster's status while other checks are made: the answer grows with the cluster.
+// askStatus asks for the cluster's status while other checks are made, because the answer grows with the cluster.
 func (o *CheckedOutput) askStatus(ctx context.Context) {
 	if o.Cluster == nil {
 		return
@@ -104,7 +104,7 @@ func (o *CheckedOutput) checkFiles(answer *statusAnswer) {
 	o.ok(checkFiles, "%s", detail)
 }
 
-// filesOfLoad is about how many files of a family a region gets.
+// filesOfLoad estimates how many files of a family a region gets.
 func (o *CheckedOutput) filesOfLoad() int {
 	if o.Target == nil || o.Need == nil {
 		return 1
@@ -112,8 +112,8 @@ func (o *CheckedOutput) filesOfLoad() int {
 	return 1 + int(o.Need(o.Target)/max(o.Target.MaxSize, 1)/int64(o.Target.Regions.Len()))
 }
 
-// checkClocks compares the clock with those of the region servers, which decide what has expired. A server reports
-// every three seconds, so smaller differences are not seen.
+// checkClocks compares this machine's clock with those of the region servers, which decide what has expired. A server
+// reports every three seconds, so smaller differences are not seen.
 func (o *CheckedOutput) checkClocks(answer *statusAnswer) {
 	var worst time.Duration
 	var server string
@@ -139,8 +139,8 @@ func (o *CheckedOutput) checkClocks(answer *statusAnswer) {
 }
 
 // checkQuota compares the quotas of the output, and then of HBase's staging folder, with what the run needs. The
-// NameNode may have to count for each answer, and both share one time limit: the output's quota is the one that ends
-// runs, so it is asked first.
+// NameNode may have to count files for each answer, and both checks share one time limit. The output's quota is the one
+// that ends runs, so it is checked first.
 func (o *CheckedOutput) checkQuota(ctx context.Context) {
 	if o.FS == nil || !storage.IsHDFS(o.FS.URI(o.Dir)) {
 		return
@@ -159,7 +159,8 @@ func (o *CheckedOutput) checkQuota(ctx context.Context) {
 }
 
 // checkOutputQuota compares the quotas of the output's directory, and of those above it, with what the run will write.
-// It leaves out the root and the directories in it: they are an administrator's, and HDFS may need long to count them.
+// It leaves out the root and the directories in it, because they are an administrator's and HDFS may need long to count
+// them.
 func (o *CheckedOutput) checkOutputQuota(ctx context.Context, quoter storage.Quoter) {
 	dir, _, err := nearest(o.FS, o.Dir)
 	if err != nil {
@@ -174,7 +175,8 @@ func (o *CheckedOutput) checkOutputQuota(ctx context.Context, quoter storage.Quo
 }
 
 // checkStagingQuota compares the quotas of HBase's staging folder with what a load moves there. Files only pass through
-// it: those of a request are moved in before it and out after it. So no number of bytes is too few for certain.
+// it: those of a request are moved in before it and out after it. So too few bytes are never certain, and only a
+// warning.
 func (o *CheckedOutput) checkStagingQuota(ctx context.Context, quoter storage.Quoter) {
 	const fix = "have the quota raised (hdfs dfsadmin -setQuota, -setSpaceQuota)"
 	q, err := askQuota(ctx, quoter, o.staging)
@@ -234,7 +236,7 @@ func (o *CheckedOutput) compareQuotas(ctx context.Context, quoter storage.Quoter
 
 func parent(dir string) string { return dir[:strings.LastIndexByte(dir, '/')] }
 
-// askQuota gives up when the context ends; the NameNode goes on counting.
+// askQuota asks for the quota of a directory. It gives up when the context ends, but the NameNode goes on counting.
 func askQuota(ctx context.Context, quoter storage.Quoter, dir string) (storage.Quota, error) {
 	type answer struct {
 		q   storage.Quota
@@ -253,7 +255,7 @@ func askQuota(ctx context.Context, quoter storage.Quoter, dir string) (storage.Q
 	}
 }
 
-// compareQuota is an error if a directory may not hold what the run writes.
+// compareQuota returns an error if a directory may not hold what the run writes.
 func (o *CheckedOutput) compareQuota(uri string, q storage.Quota) error {
 	names, bytes := o.needs()
 	if lacksNames(q, names) {
@@ -269,12 +271,13 @@ func (o *CheckedOutput) compareQuota(uri string, q storage.Quota) error {
 	return nil
 }
 
-// lacksNames reports whether a quota leaves fewer names.
+// lacksNames reports whether a quota leaves fewer names than these.
 func lacksNames(q storage.Quota, names int64) bool {
 	return q.Names != storage.NoQuota && q.Names-q.NamesUsed < names
 }
 
-// lacksSpace reports whether a quota leaves fewer bytes for each replica, unless the job does not want to know.
+// lacksSpace reports whether a quota has too little space left for all replicas of so many bytes, unless the job skips
+// the check.
 func (o *CheckedOutput) lacksSpace(q storage.Quota, bytes int64) bool {
 	return q.Bytes != storage.NoQuota && q.Bytes-q.BytesUsed < bytes*int64(q.Replication) && !o.Job.Input.SpaceUnchecked
 }
@@ -283,10 +286,11 @@ func (o *CheckedOutput) lacksSpace(q storage.Quota, bytes int64) bool {
 // folder exists by then.
 const stagingNames = 2
 
-// ownNames are the names that a run needs besides its files: manifest, _SUCCESS, temporary folders.
+// ownNames are the names that a run needs in addition to its files: manifest, _SUCCESS, temporary folders.
 const ownNames = 6
 
-// needs is how many names and bytes the run needs at least: a file for a region may have no rows, so one name counts.
+// needs returns how many names and bytes the run needs at least. Regions may have no rows, so one file of each family
+// counts.
 func (o *CheckedOutput) needs() (names, bytes int64) {
 	var t *targets.Target
 	if t = o.Target; t == nil || o.Need == nil {

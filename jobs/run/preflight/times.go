@@ -11,13 +11,13 @@ import (
 	"bulkload/load"
 )
 
-// forever is HConstants.FOREVER, in seconds: a TTL that is none.
+// forever is HConstants.FOREVER, in seconds: the cells never expire.
 const forever = 1<<31 - 1
 
-// nearExpiry is how close to the TTL's end cells are worth a warning.
+// nearExpiry is how long before cells expire they are worth a warning.
 const nearExpiry = 24 * time.Hour
 
-// ttl is a family's TTL; 0 for none. ok is false if it can't be read.
+// ttl returns a family's TTL; 0 if it has none. ok is false if it can't be read.
 func ttl(f *load.Family) (d time.Duration, ok bool) {
 	text := f.Attributes["TTL"]
 	if text == "" || strings.EqualFold(text, "FOREVER") {
@@ -66,7 +66,7 @@ func (o *CheckedOutput) checkTimes() {
 	}
 }
 
-// aheadText is how far away a time is: in days from the third on.
+// aheadText shows how far ahead a time is: in days if it is at least two.
 func aheadText(ahead time.Duration) string {
 	if ahead < 48*time.Hour {
 		return ahead.Round(time.Second).String()
@@ -106,7 +106,7 @@ func (o *CheckedOutput) compareTTL(family string, limit time.Duration) {
 	}
 }
 
-// checkReplication warns of families that are replicated, since loads may not be.
+// checkReplication warns of families that are replicated, because their loads may not be.
 func (o *CheckedOutput) checkReplication() {
 	const property = "hbase.replication.bulkload.enabled"
 	if !o.Loads || o.Table == nil {
