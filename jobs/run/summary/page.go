@@ -15,8 +15,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// Page returns the run's part of the page of a command that began at from. The run has just ended, with the outcome o,
-// after the time took.
+// Page returns the run's part of the page of a command that began at from. The run has just ended with the outcome o,
+// and has taken took.
 func (s *Summary) Page(o failure.Outcome, from time.Time, took time.Duration) *RunEntry {
 	began := max(0, time.Since(from)-took)
 	r := &RunEntry{Outcome: o, Name: s.Run.Job, Began: began.Seconds(), Seconds: took.Seconds(),
@@ -54,7 +54,7 @@ func (s *Summary) Page(o failure.Outcome, from time.Time, took time.Duration) *R
 	return r
 }
 
-// reports are the reports of all outputs.
+// reports returns the reports of all outputs.
 func (s *Summary) reports() []*OutputReport {
 	if s.only != nil {
 		return []*OutputReport{s.only}
@@ -62,12 +62,12 @@ func (s *Summary) reports() []*OutputReport {
 	return s.Outputs
 }
 
-// HasRows reports whether the run has rows in some output, written now or before.
+// HasRows reports whether some output of the run has rows, written now or before.
 func (s *Summary) HasRows() bool {
 	return slices.ContainsFunc(s.reports(), func(r *OutputReport) bool { return r.Counts.Written > 0 })
 }
 
-// table is the output's part of a page.
+// table returns the output's part of a page.
 func (s *OutputReport) table() *TableSummary {
 	t := &TableSummary{Name: s.Run.Table, Status: s.Status, RunID: s.Run.ID, Dir: s.Output, Counts: s.Counts,
 		Digest: s.Digest, Load: s.Load,
@@ -80,7 +80,7 @@ func (s *OutputReport) table() *TableSummary {
 	return t
 }
 
-// settingsOf lists how a job was run. Properties are only named: a value may be a secret.
+// settingsOf lists the settings of a run. It only names properties, because a value may be a secret.
 func settingsOf(j *jobfile.Job, o options.Options) []Setting {
 	var all []Setting
 	add := func(name, value string) {
@@ -119,7 +119,7 @@ func settingsOf(j *jobfile.Job, o options.Options) []Setting {
 	return all
 }
 
-// timestampText says which timestamp the cells have.
+// timestampText describes the timestamp of the cells.
 func timestampText(j *jobfile.Job) string {
 	if j.Moments != "" {
 		return "column " + j.Moments

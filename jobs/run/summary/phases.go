@@ -8,9 +8,8 @@ import (
 	"bulkload/jobs/base/timing"
 )
 
-// Begin begins to measure one stage of a run. output is the table, if there are several outputs and the stage is for
-// one of them; otherwise "". The function that it returns ends the stage: with how many bytes it handled, and its
-// error.
+// Begin begins to measure one stage of a run. output is the table if the stage is for one of several outputs; otherwise
+// "". The function that it returns ends the stage. It takes how many bytes the stage handled, and its error.
 func (s *Summary) Begin(name, output string) (end func(bytes int64, err error)) {
 	s.options.Detail(options.LevelStage, name+" begins", outputAttr(output)...)
 	start := time.Now()
@@ -33,8 +32,8 @@ func outputAttr(output string) []slog.Attr {
 	return []slog.Attr{slog.String("output", output)}
 }
 
-// Shift moves the time asked from the load to the probe: a load probes, too, before it loads files. They must be the
-// last two phases.
+// Shift moves the time asked from the load to the probe, because a load probes, too, before it loads files. They must
+// be the last two phases.
 func (s *Summary) Shift(asked time.Duration) {
 	last := s.Phases[len(s.Phases)-2:]
 	for i, by := range []time.Duration{-asked, asked} {
@@ -64,8 +63,8 @@ type Bound struct {
 	Busy    float64 `json:"busy"` // part of the cores' time that the phases account for
 }
 
-// FindBound finds the phase that bounds a run: among the parts of stages, and the stages without parts, each of which
-// uses all cores.
+// FindBound finds the phase that bounds a run. It compares the parts of stages and the stages without parts, each of
+// which uses all cores.
 func (s *Summary) FindBound(cores int) {
 	parts := map[string]bool{}
 	var wall float64

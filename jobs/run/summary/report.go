@@ -1,7 +1,7 @@
 package summary
 
-// The HTML page of a command says what was read, written, rejected and loaded, and how long it took. It has personal
-// data, such as row keys and rejected records, and its size is bounded whatever the run was.
+// The HTML page of a command says what was read, written, rejected and loaded, and how long it took. It shows personal
+// data, such as row keys and rejected records. Its size is bounded, however large the run was.
 
 import (
 	"cmp"
@@ -38,7 +38,7 @@ const (
 	mostNotBegun = 20
 )
 
-// RunPage is what a command did: its runs, in the order in which they were asked for.
+// RunPage is what a command did: its runs, in the order in which they ended.
 type RunPage struct {
 	failure.Outcome
 	Meaning  string // of the exit code
@@ -55,9 +55,9 @@ type RunEntry struct {
 	failure.Outcome
 	Name     string // the job file, and the date
 	Began    float64
-	Seconds  float64 // Began and Seconds: from the command's beginning
+	Seconds  float64 // how long the run took; Began is when, from the command's beginning
 	Phases   []timing.PhaseTime
-	Largest  string // part of the work, with its share
+	Largest  string // the phase with most of the work, and its share
 	Sort     string // what the sort used; "" without one
 	Resumed  string // what an earlier process had done; "" without one
 	Settings []Setting
@@ -70,17 +70,17 @@ type RunEntry struct {
 // Setting is a setting with its value.
 type Setting struct{ Name, Value string }
 
-// Inputs are input files, the largest of them in their order.
+// Inputs are input files. The largest are shown, in their original order.
 type Inputs struct {
 	Files int
 	Bytes int64
 	Shown []manifest.RecordedInput
 }
 
-// RejectSummary are a run's rejects: the most frequent reasons, and the records of all others.
+// RejectSummary counts a run's rejects: by the most frequent reasons, and those with other reasons together.
 type RejectSummary struct {
 	Records int64
-	Path    string // of the records
+	Path    string // of the file with the records
 	Reasons []ingest.RejectReason
 	Others  int64 // records with other reasons
 }
@@ -100,9 +100,9 @@ type TableSummary struct {
 	Regions int // of the table
 	Used    int // that got files
 	Skew    float64
-	Shares  []RegionSummary // the largest regions, in their order
+	Shares  []RegionSummary // the largest regions, in their original order
 	Files   int
-	Shown   []hfiles.FileMeta // the largest files, in their order
+	Shown   []hfiles.FileMeta // the largest files, in their original order
 	Bars    *page.Chart       // of the regions; nil without bytes
 }
 
@@ -156,10 +156,10 @@ func (r *RunEntry) SetRejects(records int64, path string, reasons []ingest.Rejec
 	}
 }
 
-// Write writes the page: one file that needs nothing from elsewhere.
+// Write writes the page as one file that needs nothing from elsewhere.
 func (p *RunPage) Write(w io.Writer) error { return page.WriteRun(w, p) }
 
-// Title is the title of the page.
+// Title returns the title of the page.
 func (p *RunPage) Title() string {
 	if len(p.Runs)+len(p.NotBegun) == 1 {
 		return "Run of " + p.names()[0]
@@ -177,21 +177,21 @@ func (p *RunPage) names() (all []string) {
 	return append(all, p.NotBegun...)
 }
 
-// Ended is when the command ended.
+// Ended returns when the command ended.
 func (p *RunPage) Ended() time.Time {
 	return p.Began.Add(time.Duration(p.Seconds * float64(time.Second)))
 }
 
-// Listed are the runs of the list: the failed ones first if there are too many.
+// Listed returns the runs of the list. If there are too many, failed ones take precedence.
 func (p *RunPage) Listed() []*RunEntry { return p.first(mostRuns) }
 
-// Detailed are the runs that the page describes.
+// Detailed returns the runs that the page describes.
 func (p *RunPage) Detailed() []*RunEntry { return p.first(mostDetailed) }
 
-// Left is the runs that did not begin, as far as they are named.
+// Left returns the runs that did not begin, as far as the page names them.
 func (p *RunPage) Left() []string { return p.NotBegun[:min(len(p.NotBegun), mostNotBegun)] }
 
-// first returns n runs, in their order: failed ones, then the first of the others.
+// first returns n runs, in their order. Failed runs take precedence, and then the first of the others.
 func (p *RunPage) first(n int) []*RunEntry {
 	return page.Largest(p.Runs, n, func(r *RunEntry) int {
 		if r.Status == failure.StatusFailed {
@@ -212,7 +212,7 @@ func (r *RunEntry) Rows() (sum struct{ Read, Written, Files, Bytes int64 }) {
 	return sum
 }
 
-// Facts are the figures at the top of the table's part.
+// Facts returns the figures at the top of the table's part.
 func (t *TableSummary) Facts() []page.Fact {
 	b := &t.Counts
 	all := []page.Fact{
@@ -273,7 +273,7 @@ func (p *RunPage) Times() *page.Chart {
 	return page.Timeline("When the runs ran", "Failed runs have another colour.", spans, p.Seconds)
 }
 
-// ShownRegions lists the largest regions; nil if there is none.
+// ShownRegions lists the largest regions; nil if there are none.
 func (t *TableSummary) ShownRegions() *page.RegionTable {
 	if len(t.Shares) == 0 {
 		return nil
@@ -287,7 +287,7 @@ func (t *TableSummary) ShownRegions() *page.RegionTable {
 	return list
 }
 
-// FamilySettings are the settings of the families, as people know them.
+// FamilySettings returns the settings of the families in the words that people know.
 func (t *TableSummary) FamilySettings() map[string]string {
 	shown := map[string]string{}
 	for family, recorded := range t.Families {
@@ -296,7 +296,7 @@ func (t *TableSummary) FamilySettings() map[string]string {
 	return shown
 }
 
-// settings shows the settings of a family that a manifest records: those that people know, of those that follow.
+// settings shows those settings of a family that people know, from all that a manifest records.
 func settings(recorded string) string {
 	var shown []string
 	for _, field := range strings.Fields(strings.Trim(recorded, "{}")) {
@@ -319,15 +319,15 @@ func settings(recorded string) string {
 
 // checked are checks as the page shows them.
 type checked struct {
-	Checked bool // there was one
+	Checked bool // at least one was made
 	Checks  []page.Check
 	Passed  []string // the names of those that found nothing wrong, each once
 }
 
-// TableChecks are the checks of the table.
+// TableChecks returns the checks of the table.
 func (t *TableSummary) TableChecks() checked { return checksOf(t.Checks) }
 
-// DiskChecks are the checks of the disks.
+// DiskChecks returns the checks of the disks.
 func (r *RunEntry) DiskChecks() checked { return checksOf(r.Disks) }
 
 func checksOf(all preflight.CheckResults) checked {
@@ -352,7 +352,7 @@ func checksOf(all preflight.CheckResults) checked {
 	return c
 }
 
-// HBase is what the cluster said of its version; "" if it was not asked.
+// HBase returns what the check of the cluster's version found; "" if it was not made or not passed.
 func (p *RunPage) HBase() string {
 	for _, r := range p.Runs {
 		for _, t := range r.Tables {

@@ -16,13 +16,13 @@ type RunReport struct {
 	ended map[*jobfile.Job]*RunEntry
 }
 
-// NewRunReport begins the report of a command of who, such as tina@host.
+// NewRunReport begins the report of a command. who ran it, such as tina@host.
 func NewRunReport(began time.Time, who string) *RunReport {
 	return &RunReport{page: RunPage{Began: began, Who: who, Build: program.ThisBuild()},
 		ended: map[*jobfile.Job]*RunEntry{}}
 }
 
-// Add adds a run that ended now. Of one that was added before, only the outcome is another.
+// Add adds a run that has just ended. If the run was added before, only its outcome changes.
 func (r *RunReport) Add(s *Summary, took time.Duration) {
 	if known := r.ended[s.Job()]; known != nil {
 		known.Outcome = s.Outcome
@@ -32,8 +32,8 @@ func (r *RunReport) Add(s *Summary, took time.Duration) {
 	r.page.Runs = append(r.page.Runs, r.ended[s.Job()])
 }
 
-// Write writes the page into a file, which only its owner can read; an older one is replaced at once. o is how the
-// command ended, meaning what its exit code says, and all the runs that it was asked for.
+// Write writes the page into a file that only its owner can read, and replaces an older one atomically. o is how the
+// command ended, meaning says what its exit code means, and all are the runs that it was asked for.
 func (r *RunReport) Write(file string, o failure.Outcome, meaning string,
 	all []*jobfile.Job, took time.Duration) error {
 	p := r.page

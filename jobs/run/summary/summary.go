@@ -1,5 +1,5 @@
-// Package summary is what a run did, for people and programs: its counts, files and checks, the times of its phases,
-// which phase needed the most, and the HTML page of a command.
+// Package summary describes what a run did, for people and programs: its counts, files and checks, the times of its
+// phases, which phase needed the most, and the HTML page of a command.
 package summary
 
 import (
@@ -22,7 +22,7 @@ import (
 	"bulkload/partition"
 )
 
-// Summary is what a run did, for people and programs. It is returned on failure too, as far as the run came.
+// Summary is what a run did, for people and programs. It is returned on failure, too, as far as the run came.
 type Summary struct {
 	failure.Outcome
 	Run            jobfile.RunInfo     `json:"run"`
@@ -33,7 +33,7 @@ type Summary struct {
 	Sort           *SortSummary        `json:"sort,omitempty"`
 	Bound          *Bound              `json:"bound,omitempty"`   // if the run did something
 	Resumed        *checkpoint.Resumed `json:"resumed,omitempty"` // if the run continued an earlier process's sort
-	// for the input, and for other loads into the tables
+	// Waited is the time spent waiting for the input, and for other loads into the tables.
 	Waited float64                `json:"seconds_waited,omitempty"`
 	Disks  preflight.CheckResults `json:"disks,omitempty"` // the checks of the disks
 
@@ -55,11 +55,11 @@ type OutputSummary struct {
 	Load       loading.LoadResult        `json:"load"`
 	Output     string                    `json:"output,omitempty"`
 	Duplicates []writing.DuplicateSample `json:"duplicates,omitempty"`
-	Existing   *ExistingRows             `json:"existing,omitempty"` // if the job asks the table for its rows
+	Existing   *ExistingRows             `json:"existing,omitempty"` // if the job asks the table for rows that exist
 	Checks     preflight.CheckResults    `json:"checks,omitempty"`   // before anything was read
 }
 
-// OutputReport is one of several outputs, each of which is a separate run.
+// OutputReport is the report of an output. Each of several outputs is a separate run.
 type OutputReport struct {
 	Status string          `json:"status"`
 	Run    jobfile.RunInfo `json:"run"`
@@ -86,7 +86,7 @@ type RegionSummary struct {
 	Files  int    `json:"files"`
 }
 
-// RejectFile is where a run's rejects are.
+// RejectFile is the file that has a run's rejects.
 type RejectFile struct {
 	Path    string `json:"path"`
 	Records int64  `json:"records"`
@@ -117,13 +117,13 @@ func New(j *jobfile.Job) *Summary {
 	return s
 }
 
-// SetOptions sets the options of the run. Their log gets the phases.
+// SetOptions sets the options of the run. Their log receives the phases.
 func (s *Summary) SetOptions(o options.Options) { s.options = o }
 
-// Job is the job of the run.
+// Job returns the job of the run.
 func (s *Summary) Job() *jobfile.Job { return s.job }
 
-// Output is the report of an output, by its index in the job file.
+// Output returns the report of an output, by its index in the job file.
 func (s *Summary) Output(i int) *OutputReport {
 	if s.only != nil {
 		return s.only
@@ -131,7 +131,7 @@ func (s *Summary) Output(i int) *OutputReport {
 	return s.Outputs[i]
 }
 
-// SetStatus derives the status of the whole from its outputs: there was nothing to do only if all of them say so.
+// SetStatus derives the overall status from the outputs. It is "nothing to do" only if it is for all of them.
 func (s *Summary) SetStatus() {
 	if s.only != nil {
 		s.Status, s.Run = s.only.Status, s.only.Run
@@ -180,7 +180,7 @@ func (s *Summary) SetRejects(rejects *ingest.Rejects, file string) {
 	}
 }
 
-// Name is the output's name in phases: its table, or "" if there is one output.
+// Name returns the output's name in phases: its table, or "" if it is the only output.
 func (s *OutputReport) Name() string { return s.name }
 
 // SetManifest sets the output's manifest, for the page; nil: the run has none.
