@@ -102,7 +102,7 @@ func (l *Loader) LoadedElsewhere(ctx context.Context, w *output.Run) (done bool,
 // which.
 func (l *Loader) refuseUnfinished(e *ledger.Entry) error {
 	when := e.Time.Format(time.RFC3339)
-	if e.Output != l.Out.FS.URI(l.Out.Path) { // whose lock this process has
+	if e.Output != l.Out.FS.URI(l.Out.Path) { // this process has the lock of its own output
 		who, err := l.Out.Works(e.Output)
 		if err != nil {
 			return fmt.Errorf("look for a load from %s: %w", e.Output, err)

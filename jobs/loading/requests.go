@@ -13,7 +13,7 @@ type requests struct {
 	out   *output.Dir
 	turn  *lock.Turn     // nil if loads take no turns
 	sent  *options.Meter // of loaded files; nil before the first request
-	files int            // at the beginning of the load
+	files int            // how many there are at the beginning of the load
 }
 
 // begin sets how many files a load begins with.

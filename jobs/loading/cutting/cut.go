@@ -54,7 +54,7 @@ func cutBatches(cutters []*fileCutter) iter.Seq[[]*fileCutter] {
 // cutAll cuts files, batch by batch.
 //
 // After an error beyond step 2, the record of the cuts stays. The next start undoes or completes them from the record
-// alone, as after a kill. To do that here would need a second way to decide which of the two to keep.
+// alone, as after a kill. Doing that here would need a second way to decide whether to keep the file or its parts.
 func cutAll(ctx context.Context, out *output.Dir, cutters []*fileCutter, r record) error {
 	for batch := range cutBatches(cutters) {
 		// Step 1. It does not touch the files, and leaves no part after an error, so an error here costs nothing.

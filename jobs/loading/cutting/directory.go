@@ -228,7 +228,7 @@ func (w DirectoryCutter) Cut(ctx context.Context, table *load.Table, d *hfiles.D
 	return hfiles.OpenDirectory(w.Out.FS, w.Out.Path)
 }
 
-// stampOfOther copies, from the file to a part, the file info that does not follow from the part's content.
+// stampOfOther copies the file's info to a part, as far as it does not follow from the part's content.
 func stampOfOther(c *fileCutter) hfilewriter.Provenance {
 	return hfilewriter.Provenance{Copied: c.info}
 }
