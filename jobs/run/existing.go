@@ -76,11 +76,11 @@ func (r *runner) findExisting(ctx context.Context, w *outputRun, rows *sorting.R
 	return found, nil
 }
 
-// loadedBefore reports whether an earlier load of this job and date may have put rows into the table. Those are not the
-// rows of others that the job wants to know of, and only the timestamp distinguishes them. So it refuses the look-up if
-// other loads have cells with the same timestamp: their rows would count as this job's own, be loaded over, and be
-// lost. It also refuses it if an earlier load of this job and date had another timestamp, because its rows would count
-// as rows of others.
+// loadedBefore reports whether an earlier load of this job and date may have put rows into the table. Only their
+// timestamp distinguishes those from the rows of others, which the job asks for. So, unless existing rows may be
+// overwritten, loadedBefore refuses the look-up if other loads may have cells with the same timestamp: their rows would
+// count as this job's own, be loaded over, and be lost. It also refuses if an earlier load of this job and date may
+// have had other timestamps, because its rows would count as rows of others.
 func (w *outputRun) loadedBefore() (yes bool, err error) {
 	if w.loader.Ledger == nil { // --no-load
 		if w.loader.Ledger, err = w.out.Site.ReadLedger(); err != nil {

@@ -91,7 +91,7 @@ func (f *finder) region(ctx context.Context, region int) (_ answers, err error) 
 }
 
 // columns returns the columns in which a row may have cells: all columns of each family of the job. In a wide table,
-// they are only those that a record may write whose qualifiers begin with named.
+// they are only the columns of the record whose qualifiers begin with named.
 func (f *finder) columns(named []byte) []load.Columns {
 	layout := f.target.Layout
 	all := make([]load.Columns, len(layout.Families))

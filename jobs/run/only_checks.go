@@ -215,7 +215,7 @@ func (c *checking) kept() int64 {
 	return checkpoint.KeptBytes(c.opened.options.WorkDir, uris)
 }
 
-// rememberMissing has those directories above an output removed at the end that do not exist yet, because locking the
+// rememberMissing has the directories above an output removed at the end if they do not exist yet, because locking the
 // output creates them.
 func (c *checking) rememberMissing(j *jobfile.Job) {
 	fsys, dir, err := c.opened.site.Resolve(j.Output, j.Dir)

@@ -138,7 +138,7 @@ func (w *outputRun) checkManifestSize(rows *sorting.Rows) error {
 	var files int64
 	for _, u := range units {
 		if rows.Regions[u.Region].Keys > 0 {
-			files++ // at least one for each region with rows
+			files++ // it has at least one
 		}
 	}
 	return w.out.Manifest.CheckSize(int64(len(units)), files)

@@ -36,7 +36,8 @@ type CheckedOutput struct {
 	Others func() (runs []string, err error)
 	// Written: the files exist already. Their regions may have split since, which the load takes care of.
 	Written bool
-	// Brief: a run begins with this check, so it does not wait for answers that may take long.
+	// Brief: a run begins with this check. It waits only briefly for the master's status and for quotas, but longer than a
+	// check alone for regions that are moving.
 	Brief bool
 	Now   time.Time
 
@@ -376,7 +377,7 @@ func (o *CheckedOutput) checkZone() {
 	}
 }
 
-// nearest returns a name, or the nearest directory above it, that exists.
+// nearest returns name if it exists, otherwise the nearest directory above it that does.
 func nearest(fsys storage.FS, name string) (string, storage.Info, error) {
 	for {
 		info, err := fsys.Stat(name)

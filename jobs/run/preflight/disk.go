@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Disks are the disks that a run fills: that of the work folder and those of its outputs. Its needs are estimated from
+// Disks are the disks that a run fills: that of the work folder and those of its outputs. The needs are estimated from
 // the size of the input, rather too low than too high, as is the decompressed size of a file: see
 // compressed.ExpansionFactor.
 type Disks struct {

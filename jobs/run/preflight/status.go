@@ -175,8 +175,8 @@ func (o *CheckedOutput) checkOutputQuota(ctx context.Context, quoter storage.Quo
 }
 
 // checkStagingQuota compares the quotas of HBase's staging folder with what a load moves there. Files only pass through
-// it: those of a request are moved in before it and out after it. So too few bytes are never certain, and only a
-// warning.
+// it: those of a request are moved in before it and out after it. So a quota on bytes is never certainly too small, and
+// only causes a warning.
 func (o *CheckedOutput) checkStagingQuota(ctx context.Context, quoter storage.Quoter) {
 	const fix = "have the quota raised (hdfs dfsadmin -setQuota, -setSpaceQuota)"
 	q, err := askQuota(ctx, quoter, o.staging)
@@ -271,7 +271,7 @@ func (o *CheckedOutput) compareQuota(uri string, q storage.Quota) error {
 	return nil
 }
 
-// lacksNames reports whether a quota leaves fewer names than these.
+// lacksNames reports whether a quota has room for fewer than so many more names.
 func lacksNames(q storage.Quota, names int64) bool {
 	return q.Names != storage.NoQuota && q.Names-q.NamesUsed < names
 }

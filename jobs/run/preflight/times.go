@@ -11,10 +11,10 @@ import (
 	"bulkload/load"
 )
 
-// forever is HConstants.FOREVER, in seconds: the cells never expire.
+// forever is HConstants.FOREVER, in seconds: a TTL with which cells never expire.
 const forever = 1<<31 - 1
 
-// nearExpiry is how long before cells expire they are worth a warning.
+// nearExpiry is how long before their expiry cells are worth a warning.
 const nearExpiry = 24 * time.Hour
 
 // ttl returns a family's TTL; 0 if it has none. ok is false if it can't be read.

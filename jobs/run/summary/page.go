@@ -15,8 +15,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// Page returns the run's part of the page of a command that began at from. The run has just ended with the outcome o,
-// and has taken took.
+// Page returns the run's part of the page of a command that began at from. The run has just ended with the outcome o;
+// took is how long it ran.
 func (s *Summary) Page(o failure.Outcome, from time.Time, took time.Duration) *RunEntry {
 	began := max(0, time.Since(from)-took)
 	r := &RunEntry{Outcome: o, Name: s.Run.Job, Began: began.Seconds(), Seconds: took.Seconds(),

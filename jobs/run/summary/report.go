@@ -55,7 +55,7 @@ type RunEntry struct {
 	failure.Outcome
 	Name     string // the job file, and the date
 	Began    float64
-	Seconds  float64 // how long the run took; Began is when, from the command's beginning
+	Seconds  float64 // how long the run took; Began counts from the command's beginning
 	Phases   []timing.PhaseTime
 	Largest  string // the phase with most of the work, and its share
 	Sort     string // what the sort used; "" without one

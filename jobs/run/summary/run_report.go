@@ -16,7 +16,7 @@ type RunReport struct {
 	ended map[*jobfile.Job]*RunEntry
 }
 
-// NewRunReport begins the report of a command. who ran it, such as tina@host.
+// NewRunReport begins the report of a command. who is the user who ran it, such as tina@host.
 func NewRunReport(began time.Time, who string) *RunReport {
 	return &RunReport{page: RunPage{Began: began, Who: who, Build: program.ThisBuild()},
 		ended: map[*jobfile.Job]*RunEntry{}}
