@@ -92,8 +92,11 @@ unit: $(PYTHON)/bin/pyflakes
 	(cd tools && $$tests ./...) || failed=1; \
 	wait $$jobs && [ $$failed = 0 ]
 
-# Random histories for the proof that loads are readable, more than make test has time for, on simulated clusters.
+# The search for a false "done", longer than make test has time for, on simulated clusters: random schedules of faults for whole
+# commands, and random histories for the proof that loads are readable. BULKLOAD_SEED repeats a search.
+SCHEDULES ?= 20000
 search:
+	BULKLOAD_SCHEDULES=$(SCHEDULES) go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestSearch$$' ./jobs
 	BULKLOAD_HISTORIES=$(HISTORIES) go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestProofHistories$$' ./jobs/loading
 
 # The same on a real cluster, whose servers are restarted: one test at a time, because all use the same cluster. make
@@ -132,7 +135,7 @@ test-yarn:
 	mkdir -p $(CLUSTER)
 	BULKLOAD_SUITE=test-yarn BULKLOAD_CLUSTER=$(CLUSTER) go test -v -count=1 -timeout 60m -p 1 -run 'YARN' ./jobs/tasks/yarn ./cmd/bulkload
 
-# Loads while everything else fails, for about half an hour on a quiet machine: 20 loads of chains, and 20 moments at which a
+# Loads while everything else fails, for about an hour: 20 loads of chains, and 20 moments at which a
 # server hangs or dies. BULKLOAD_SEED repeats a run. TestClientsDuringALoad is a small one here.
 .PHONY: chaos
 chaos:

@@ -63,7 +63,7 @@ func connect(t testing.TB, real *testcluster.Cluster, as string, properties ...s
 	for i := 0; i < len(properties); i += 2 {
 		conf.Set(properties[i], properties[i+1])
 	}
-	c, err := ConnectAs(t.Context(), conf, Caller{User: as})
+	c, err := Connect(t.Context(), conf, Caller{User: as}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

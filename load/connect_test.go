@@ -51,7 +51,7 @@ func TestZooKeeperDown(t *testing.T) {
 	conf := new(siteconf.Conf)
 	addr := closedPort(t)
 	conf.Set("hbase.zookeeper.quorum", addr)
-	_, err := ConnectAs(context.Background(), conf, Caller{User: "tina"})
+	_, err := Connect(context.Background(), conf, Caller{User: "tina"}, nil)
 	if !errors.Is(err, ErrUnavailable) || errcode.Outermost(err) != errcode.HBaseDown ||
 		!testwords.Names(err, addr) {
 		t.Errorf("got %v", err)
@@ -69,7 +69,7 @@ func TestZooKeeperSilent(t *testing.T) {
 	conf.Set("hbase.zookeeper.quorum", listener.Addr().String())
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	_, err = ConnectAs(ctx, conf, Caller{User: "tina"})
+	_, err = Connect(ctx, conf, Caller{User: "tina"}, nil)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
@@ -99,7 +99,7 @@ func TestConnectRefuses(t *testing.T) {
 		{[]string{"hbase.rpc.timeout", "long", quorum, "h"}, errcode.SiteProperty, "hbase.rpc.timeout"},
 		{[]string{"hbase.bulkload.retries.number", "0", quorum, "h"}, errcode.SiteProperty, "1 to 2147483647"},
 	} {
-		_, err := ConnectAs(context.Background(), siteOf(c.properties...), Caller{User: "tina"})
+		_, err := Connect(context.Background(), siteOf(c.properties...), Caller{User: "tina"}, nil)
 		if !errors.Is(err, ErrRefused) || errcode.Outermost(err) != c.code || !testwords.Names(err, c.names) {
 			t.Errorf("got %v [%s], want [%s] %q", err, errcode.Outermost(err), c.code, c.names)
 		}
@@ -154,7 +154,7 @@ func TestTimeoutsAreBounded(t *testing.T) {
 func TestNoMaster(t *testing.T) {
 	l := newLab(t)
 	l.conf.Set("zookeeper.znode.parent", "/elsewhere")
-	_, err := ConnectAs(t.Context(), l.conf, Caller{User: "tina"})
+	_, err := Connect(t.Context(), l.conf, Caller{User: "tina"}, nil)
 	if errcode.Outermost(err) != errcode.HBaseDown || !errors.Is(err, ErrUnavailable) ||
 		!testwords.Names(err, "/elsewhere/master") {
 		t.Errorf("got %v", err)
@@ -240,7 +240,7 @@ func TestNextServerOfTheQuorum(t *testing.T) {
 func TestUnknownQuorum(t *testing.T) {
 	conf := new(siteconf.Conf)
 	conf.Set("hbase.zookeeper.quorum", "no-such-host.invalid:2181,nor-this.invalid")
-	_, err := ConnectAs(timed(t), conf, Caller{User: "tina"})
+	_, err := Connect(timed(t), conf, Caller{User: "tina"}, nil)
 	if !errors.Is(err, ErrRefused) || errors.Is(err, ErrUnavailable) ||
 		errcode.Outermost(err) != errcode.Address || !testwords.Names(err, "nor-this.invalid") {
 		t.Errorf("got %v", err)

@@ -133,12 +133,12 @@ func classify(ctx context.Context, err error) error {
 		return err
 	case isLogin(err):
 		return fmt.Errorf("%w: %w", ErrRefused, err)
-	case isTransient(err), errors.As(err, &conn), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case hbase.IsRemote(err, "TableNotFoundException", "NoSuchColumnFamilyException"):
 		return errcode.TableMissing.Errorf("%w: %w", ErrNotFound, err)
 	case hbase.IsRemote(err, "TableExistsException"):
 		return errcode.TableExists.Errorf("%w: %w", ErrExists, err)
+	case mayPass(err), errors.As(err, &conn), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case errors.As(err, &remote):
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}

@@ -48,7 +48,8 @@ type Cluster struct {
 	onLookUpCall func(rows int)                               // for tests that count calls of Exist and Rows; nil
 }
 
-// ConnectAs finds the cluster of the site files. It fails within a minute.
+// Connect finds the cluster of the site files, by ZooKeeper and TCP or over another network (nil: none). It fails
+// within a minute.
 //
 // It reads these properties. hbase.zookeeper.quorum, hbase.zookeeper.property.clientPort and zookeeper.znode.parent
 // locate the cluster. hbase.rpc.timeout, hbase.ipc.client.socket.timeout.connect and
@@ -58,12 +59,7 @@ type Cluster struct {
 // hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily control LoadFrom. hbase.security.authentication,
 // hbase.rpc.protection, hbase.master.kerberos.principal and hbase.regionserver.kerberos.principal control
 // authentication and the protection of connections.
-func ConnectAs(ctx context.Context, conf *siteconf.Conf, who Caller) (*Cluster, error) {
-	return ConnectVia(ctx, conf, who, nil)
-}
-
-// ConnectVia is ConnectAs over another network; nil: ZooKeeper and TCP.
-func ConnectVia(ctx context.Context, conf *siteconf.Conf, who Caller, network Network) (*Cluster, error) {
+func Connect(ctx context.Context, conf *siteconf.Conf, who Caller, network Network) (*Cluster, error) {
 	c, err := open(conf, who, network)
 	if err != nil {
 		return nil, fmt.Errorf("connect to HBase: %w", err)

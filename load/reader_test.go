@@ -260,6 +260,9 @@ func TestMalformedAnswerEndsTheScan(t *testing.T) {
 // TestSilentServer: each request has a time limit, and all of them together, too.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("waits for two timeouts")
+	}
 	s, r := play(t)
 	r.limits.idle, r.limits.call = 10*time.Second, time.Second // on a busy machine, a connection may take most of it
 	if _, err := r.get(t.Context(), "t", &pb.Get{Row: []byte("a")}); !errors.Is(err, ErrUnavailable) {

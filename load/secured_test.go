@@ -76,7 +76,7 @@ func TestSecuredProtections(t *testing.T) {
 	table := granted(t, real, "RWXC")
 	for _, protection := range []string{"authentication", "integrity", "privacy", "privacy,authentication", "integrity,privacy"} {
 		t.Run(strings.ReplaceAll(protection, ",", "+"), func(t *testing.T) {
-			c, err := ConnectAs(t.Context(), secured(t, real, "hbase.rpc.protection", protection), Caller{Login: loginAs(t, real, "loader")})
+			c, err := Connect(t.Context(), secured(t, real, "hbase.rpc.protection", protection), Caller{Login: loginAs(t, real, "loader")}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +109,7 @@ func TestSecuredCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := ConnectAs(t.Context(), secured(t, real), Caller{Login: login})
+	c, err := Connect(t.Context(), secured(t, real), Caller{Login: login}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestSecuredRefusals(t *testing.T) {
 			errcode.SecurityUnsupported, []string{"simple and kerberos"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := ConnectAs(t.Context(), secured(t, real, test.properties...), test.who)
+			c, err := Connect(t.Context(), secured(t, real, test.properties...), test.who, nil)
 			if err == nil {
 				_, err = c.Table(t.Context(), "any")
 				c.Close()
@@ -169,7 +169,7 @@ func TestSecuredRefusals(t *testing.T) {
 func TestSecuredRights(t *testing.T) {
 	real := testcluster.UseSecured(t)
 	table := granted(t, real, "C")
-	c, err := ConnectAs(t.Context(), secured(t, real), Caller{Login: loginAs(t, real, "loader")})
+	c, err := Connect(t.Context(), secured(t, real), Caller{Login: loginAs(t, real, "loader")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestSecuredRights(t *testing.T) {
 	if n, err := rowsOf(t, c, table); err == nil || n > 0 {
 		t.Errorf("%d rows, %v", n, err)
 	}
-	nobody, err := ConnectAs(t.Context(), secured(t, real), Caller{Login: loginAs(t, real, "other")})
+	nobody, err := Connect(t.Context(), secured(t, real), Caller{Login: loginAs(t, real, "other")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestSecuredRights(t *testing.T) {
 func TestSecuredGrants(t *testing.T) {
 	real := testcluster.UseSecured(t)
 	table := granted(t, real, "C")
-	c, err := ConnectAs(t.Context(), secured(t, real), Caller{Login: loginAs(t, real, "loader")})
+	c, err := Connect(t.Context(), secured(t, real), Caller{Login: loginAs(t, real, "loader")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestKerberosIsNotGivenUp(t *testing.T) {
 	for _, fallback := range []string{"false", "true"} {
 		conf := secured(t, real, "hbase.security.authentication", "kerberos", "hbase.master.kerberos.principal", "hbase/_HOST@LAB.TEST",
 			"hbase.regionserver.kerberos.principal", "hbase/_HOST@LAB.TEST", "hbase.ipc.client.fallback-to-simple-auth-allowed", fallback)
-		c, err := ConnectAs(t.Context(), conf, Caller{Login: login})
+		c, err := Connect(t.Context(), conf, Caller{Login: login}, nil)
 		if err == nil {
 			c.Close()
 			t.Fatal("connected")
@@ -269,7 +269,7 @@ func TestSecuredTicketsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask(t, real, "grant", login.Short(), table, "R")
-	c, err := ConnectAs(ctx, secured(t, real, "hbase.rpc.protection", "integrity"), Caller{Login: login})
+	c, err := Connect(ctx, secured(t, real, "hbase.rpc.protection", "integrity"), Caller{Login: login}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestSecuredTicketsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	again, err := ConnectAs(ctx, secured(t, real), Caller{Login: login})
+	again, err := Connect(ctx, secured(t, real), Caller{Login: login}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +409,7 @@ func TestSecuredLoad(t *testing.T) {
 			table := granted(t, real, "CR")
 			conf := secured(t, real, "hbase.rpc.protection", protection)
 			login := loginAs(t, real, "loader")
-			c, err := ConnectAs(t.Context(), conf, Caller{Login: login})
+			c, err := Connect(t.Context(), conf, Caller{Login: login}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -40,7 +40,7 @@ func newSecretLoad(t *testing.T, real *testcluster.Cluster, mode fs.FileMode) *s
 	t.Helper()
 	s := &secretLoad{conf: secured(t, real), login: loginAs(t, real, "loader"), table: granted(t, real, "CR"), bytes: map[string][]byte{}}
 	var err error
-	if s.Cluster, err = ConnectAs(t.Context(), s.conf, Caller{Login: s.login}); err != nil {
+	if s.Cluster, err = Connect(t.Context(), s.conf, Caller{Login: s.login}, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })

@@ -173,7 +173,7 @@ func TestSecuredMixedOffers(t *testing.T) {
 			wantWire(t, real, secured(t, real, protectionProperty, list), table, want)
 		})
 	}
-	_, err = ConnectAs(t.Context(), secured(t, real, protectionProperty, "authentication"), Caller{Login: loginAs(t, real, "loader")})
+	_, err = Connect(t.Context(), secured(t, real, protectionProperty, "authentication"), Caller{Login: loginAs(t, real, "loader")}, nil)
 	if errcode.Outermost(err) != errcode.SiteProperty ||
 		!testwords.Names(err, "integrity,privacy,", "authentication") {
 		t.Errorf("got %v", err)

@@ -47,7 +47,7 @@ func simulated(t *testing.T, run func(s *simulation), properties ...string) {
 		s := &simulation{T: t, world: simcluster.New(2), source: t.TempDir(), staging: t.TempDir(), cells: map[string][]cell.Cell{}}
 		t.Cleanup(s.world.Close)
 		var err error
-		if s.Cluster, err = ConnectVia(t.Context(), siteOf(properties...), Caller{User: "tina"}, s.world); err != nil {
+		if s.Cluster, err = Connect(t.Context(), siteOf(properties...), Caller{User: "tina"}, s.world); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { s.Close() })

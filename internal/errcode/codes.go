@@ -573,8 +573,8 @@ var Table = []Chapter{
 			nil},
 		{TableBusy, Later,
 			"Another job, named in the message, is loading into the table.",
-			"Rerun later, or with `--on-busy wait`. A dead process's lock is taken over at once on the same machine, " +
-				"elsewhere within ten minutes.",
+			"Rerun later, or with `--on-busy wait`. The lock of a dead process is taken over at once from the same boot and " +
+				"container of a machine, from elsewhere after ten minutes.",
 			nil},
 	}},
 	{"HBase", "", []Doc{

@@ -47,7 +47,8 @@ func (l *Loader) OthersWith(timestamp int64) (others []*ledger.Entry, err error)
 	return others, err
 }
 
-// It reads records only, which say what was loaded, not what is served: the caller must still ask the table
+// WasLoaded reports whether the output's manifest or the ledger says that rows of this job and date were loaded. It
+// reads records only, which say what was loaded, not what is served: the caller must still ask the table
 // (CheckServed, Adopt). l.Out.Manifest is a new one (manifest.New). WasLoaded replaces it with the recorded manifest if
 // that says that the rows were loaded.
 func (l *Loader) WasLoaded() (bool, error) {

@@ -306,7 +306,7 @@ func TestProofHistoriesOnCluster(t *testing.T) {
 	for worker := range workers {
 		t.Run(fmt.Sprint(worker), func(t *testing.T) {
 			t.Parallel()
-			client, err := load.ConnectAs(t.Context(), conf, load.Caller{User: me.Username})
+			client, err := load.Connect(t.Context(), conf, load.Caller{User: me.Username}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -635,7 +635,7 @@ func simulate(t *testing.T, steps []step, sane, tandem bool) (h *history) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simcluster.New(2)
 		defer sim.Close()
-		client, err := load.ConnectVia(t.Context(), new(siteconf.Conf), load.Caller{User: "tina"}, sim)
+		client, err := load.Connect(t.Context(), new(siteconf.Conf), load.Caller{User: "tina"}, sim)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,7 +52,7 @@ func simulated(t *testing.T, run func(s *simulation)) {
 		s := &simulation{T: t, sim: simcluster.New(2), ledger: ledger.Open(storage.Local, t.TempDir())}
 		t.Cleanup(s.sim.Close)
 		var err error
-		s.client, err = load.ConnectVia(t.Context(), new(siteconf.Conf), load.Caller{User: "tina"}, s.sim)
+		s.client, err = load.Connect(t.Context(), new(siteconf.Conf), load.Caller{User: "tina"}, s.sim)
 		s.do(err)
 		t.Cleanup(func() { s.client.Close() })
 		s.do(s.sim.Create("t", [][]byte{[]byte("g"), []byte("p")}, simcluster.Family{Name: "f", Attributes: map[string]string{"VERSIONS": "3"}}))

@@ -1,7 +1,7 @@
 // Package simcluster is an HBase cluster that exists only in memory, for tests that need thousands of clusters or
 // faults in a certain order. It is a state machine: tables, regions, servers and store files as sets of cells, with
 // HBase's rules for what a reader sees and what a compaction keeps. Clients talk to it in HBase's own framing over
-// connections in memory, so a *load.Cluster works with it as with a real one (load.ConnectVia). Events of a table are
+// connections in memory, so a *load.Cluster works with it as with a real one (load.Connect). Events of a table are
 // calls of methods.
 //
 // Nothing in it is random, and it has no clock of its own: within testing/synctest it uses the bubble's time.
@@ -13,10 +13,13 @@ import (
 	"crypto/md5"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"bulkload/cell"
@@ -40,6 +43,11 @@ type Cluster struct {
 	staging   string // the folder of the loads' staging folders; "": nobody may load
 	folder    string // the newest staging folder
 	serve     Serve
+	disk      *Disk
+	gate      *Gate
+	clients   int
+	folders   int            // staging folders that were made
+	reached   map[string]int // see Reached
 }
 
 // server is a server's process.
@@ -47,6 +55,9 @@ type server struct {
 	host      string
 	startCode int64
 	conns     []net.Conn
+	hung      atomic.Bool
+	down      bool                    // the process has ended
+	stale     map[string]*staleRegion // by name, of a server that hung past its session; nil: its session lives
 }
 
 const port = 16020
@@ -77,6 +88,8 @@ type region struct {
 	opened     int64             // when, in epoch milliseconds
 	seq        int64             // sequence number of the last change
 	stores     map[string][]file // by family
+	orphans    map[string][]file // in its folder, but not known to the server that has it open
+	busy       int               // load requests that a server is working on
 }
 
 // New makes a cluster with that many region servers, and without tables.
@@ -101,18 +114,23 @@ func (c *Cluster) Master(context.Context) (string, error) { return c.servers[0].
 func (c *Cluster) Meta(context.Context) (string, error) { return c.servers[0].addr(), nil }
 
 // Dial connects to a server, for load.Network.
-func (c *Cluster) Dial(_ context.Context, addr string) (net.Conn, error) {
+func (c *Cluster) Dial(_ context.Context, addr string) (net.Conn, error) { return c.dial(addr, nil) }
+
+func (c *Cluster) dial(addr string, cl *Client) (net.Conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := slices.IndexFunc(c.servers, func(s *server) bool { return s.addr() == addr })
 	if i < 0 {
 		return nil, fmt.Errorf("there is no server %s", addr)
 	}
+	if c.servers[i].down {
+		return nil, fmt.Errorf("dial %s: %w", addr, syscall.ECONNREFUSED)
+	}
 	// net.Pipe has no buffer, which works because both sides read while they write.
 	client, conn := net.Pipe()
 	s := c.servers[i]
 	s.conns = append(s.conns, conn)
-	go hbasetest.ServeConn(conn, func([]byte) {}, func(r hbasetest.Request) hbasetest.Answer { return c.answer(s, r) })
+	go hbasetest.ServeConn(conn, func([]byte) {}, func(r hbasetest.Request) hbasetest.Answer { return c.answer(s, cl, r) })
 	return client, nil
 }
 
@@ -140,7 +158,7 @@ func (c *Cluster) Restart(i int) {
 	s := c.servers[1+i%(len(c.servers)-1)]
 	s.disconnect()
 	s.startCode = c.now()
-	for _, t := range c.tables {
+	for _, t := range c.ordered() {
 		for _, r := range t.regions {
 			if r.open && r.server == s {
 				c.open(r, c.after(s))
@@ -197,28 +215,73 @@ func (c *Cluster) Loads(staging string, serve Serve) {
 	c.staging, c.serve = staging, serve
 }
 
-// after is the region server that follows another one, which is itself if there is only one.
+// after is the next living region server after another one, which is itself if there is no other; nil: none lives.
 func (c *Cluster) after(s *server) *server {
 	all := c.servers[1:]
-	return all[(slices.Index(all, s)+1)%len(all)]
+	at := slices.Index(all, s)
+	for i := range all {
+		if next := all[(at+1+i)%len(all)]; next.alive() {
+			return next
+		}
+	}
+	return nil
 }
 
-// open opens a region on a server; nil: on the next one in turn.
+// open opens a region on a server; nil: on the next one in turn. If that one is not alive, another one does, and if none
+// is, the region is opened as soon as one is.
 func (c *Cluster) open(r *region, s *server) {
 	if s == nil {
 		s = c.servers[1+c.opened%(len(c.servers)-1)]
 		c.opened++
 	}
+	if !s.alive() {
+		if s = c.after(s); s == nil {
+			r.open = false
+			return
+		}
+	}
+	c.adopt(r)
 	r.seq++ // the log's marker of the opening
 	// A region is never closed and opened within a millisecond, but the tests' clock may stand still.
 	r.open, r.server, r.startCode, r.openSeq, r.opened = true, s, s.startCode, r.seq, max(c.now(), r.opened+1)
+}
+
+// adopt makes all files in a region's folder known, as whoever opens, splits or merges it does.
+func (c *Cluster) adopt(r *region) {
+	for family, files := range r.orphans {
+		c.Reached("an orphan appears when its region is opened")
+		r.stores[family] = append(r.stores[family], files...)
+	}
+	clear(r.orphans)
+}
+
+// Reached counts a state that is rare.
+func (c *Cluster) Reached(state string) {
+	if c.reached == nil {
+		c.reached = map[string]int{}
+	}
+	c.reached[state]++
+}
+
+// States are the rare states that were reached, and how often.
+func (c *Cluster) States() map[string]int { return c.reached }
+
+// WithDisk gives the cluster its HDFS. From then on users may load, and files are loaded as HBase does it.
+func (c *Cluster) WithDisk(d *Disk) { c.disk = d }
+
+// ordered are the tables, in the order of their names.
+func (c *Cluster) ordered() (all []*table) {
+	for _, name := range slices.Sorted(maps.Keys(c.tables)) {
+		all = append(all, c.tables[name])
+	}
+	return all
 }
 
 // newRegion makes a region that is closed and has no files.
 func (c *Cluster) newRegion(t *table, start, end []byte) *region {
 	id := c.now()
 	name := fmt.Appendf(nil, "%s,%s,%d", t.name, start, id)
-	return &region{table: t.name, id: id, name: fmt.Appendf(name, ".%x.", md5.Sum(name)), start: start, end: end, stores: map[string][]file{}, seq: 1}
+	return &region{table: t.name, id: id, name: fmt.Appendf(name, ".%x.", md5.Sum(name)), start: start, end: end, stores: map[string][]file{}, orphans: map[string][]file{}, seq: 1}
 }
 
 // encoded is the part of the name that names the region's folder.
@@ -231,7 +294,7 @@ func (r *region) holds(row []byte) bool {
 // copyOf is a region with the same name and files.
 func copyOf(r *region) *region {
 	same := *r
-	same.stores = make(map[string][]file, len(r.stores))
+	same.stores, same.orphans, same.busy = make(map[string][]file, len(r.stores)), map[string][]file{}, 0
 	for family, files := range r.stores {
 		same.stores[family] = slices.Clone(files)
 	}

@@ -53,6 +53,16 @@ func (c *Cluster) disable(t *table) {
 	t.state, t.written = hbase.Disabled, c.now()
 }
 
+// closable is an error if a region of a table can't be closed now.
+func (t *table) closable() error {
+	for _, r := range t.regions {
+		if err := r.wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // change calls a function with a table.
 func (c *Cluster) change(name string, do func(*table) error) error {
 	c.mu.Lock()
@@ -60,6 +70,9 @@ func (c *Cluster) change(name string, do func(*table) error) error {
 	t := c.tables[name]
 	if t == nil {
 		return fmt.Errorf("there is no table %s", name)
+	}
+	if err := t.closable(); err != nil {
+		return err
 	}
 	return do(t)
 }
@@ -70,7 +83,11 @@ func (c *Cluster) changeRegion(name string, row []byte, do func(t *table, i int)
 		if t.state != hbase.Enabled {
 			return fmt.Errorf("table %s is %s", name, t.state)
 		}
-		return do(t, slices.IndexFunc(t.regions, func(r *region) bool { return r.holds(row) }))
+		i := slices.IndexFunc(t.regions, func(r *region) bool { return r.holds(row) })
+		if !t.regions[i].open {
+			return fmt.Errorf("region %q is not open", t.regions[i].name)
+		}
+		return do(t, i)
 	})
 }
 
@@ -108,7 +125,7 @@ func (c *Cluster) Truncate(name string, preserve bool) error {
 func (c *Cluster) TruncateRegion(name string, row []byte) error {
 	return c.changeRegion(name, row, func(t *table, i int) error {
 		r := t.regions[i]
-		r.stores, r.seq = map[string][]file{}, 1
+		r.stores, r.orphans, r.seq = map[string][]file{}, map[string][]file{}, 1
 		c.open(r, r.server)
 		return nil
 	})
@@ -167,6 +184,11 @@ func (c *Cluster) Restore(snapshot string) error {
 		return fmt.Errorf("there is no snapshot %s", snapshot)
 	}
 	t := kept.copy()
+	if old := c.tables[t.name.String()]; old != nil {
+		if err := old.closable(); err != nil {
+			return err
+		}
+	}
 	c.tables[t.name.String()] = t
 	c.enable(t)
 	return nil
@@ -179,6 +201,7 @@ func (c *Cluster) Split(name string, row []byte) error {
 		if bytes.Equal(parent.start, row) {
 			return fmt.Errorf("the region begins with row %q", row)
 		}
+		c.adopt(parent)
 		low, high := c.newRegion(t, parent.start, row), c.newRegion(t, row, parent.end)
 		for _, daughter := range []*region{low, high} {
 			daughter.seq = parent.seq
@@ -207,6 +230,7 @@ func (c *Cluster) Merge(name string, row []byte) error {
 		both := c.newRegion(t, low.start, high.end)
 		both.seq = max(low.seq, high.seq)
 		for _, r := range []*region{low, high} {
+			c.adopt(r)
 			for family, files := range r.stores {
 				both.stores[family] = append(both.stores[family], files...)
 			}
@@ -220,7 +244,9 @@ func (c *Cluster) Merge(name string, row []byte) error {
 // Move moves the region of a row to the next server.
 func (c *Cluster) Move(name string, row []byte) error {
 	return c.changeRegion(name, row, func(t *table, i int) error {
-		c.open(t.regions[i], c.after(t.regions[i].server))
+		if s := c.after(t.regions[i].server); s != nil {
+			c.open(t.regions[i], s)
+		}
 		return nil
 	})
 }

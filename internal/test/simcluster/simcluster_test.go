@@ -28,7 +28,7 @@ func in(t *testing.T, run func(w *world)) {
 		w := &world{T: t, sim: simcluster.New(2)}
 		t.Cleanup(w.sim.Close)
 		var err error
-		if w.client, err = load.ConnectVia(t.Context(), new(siteconf.Conf), load.Caller{User: "tina"}, w.sim); err != nil {
+		if w.client, err = load.Connect(t.Context(), new(siteconf.Conf), load.Caller{User: "tina"}, w.sim); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { w.client.Close() })

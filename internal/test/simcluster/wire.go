@@ -11,6 +11,7 @@ import (
 	"bulkload/internal/test/hbasetest"
 
 	"github.com/tsuna/gohbase/pb"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -33,10 +34,26 @@ func goesOn(r hbasetest.Request) bool {
 }
 
 // answer answers one call of a server.
-func (c *Cluster) answer(s *server, r hbasetest.Request) hbasetest.Answer {
+func (c *Cluster) answer(s *server, cl *Client, r hbasetest.Request) hbasetest.Answer {
 	if !goesOn(r) {
 		c.interrupted()
 	}
+	v, err := c.held(s, cl, r)
+	switch {
+	case err != nil || v.Fate == Refused && v.Exception == "":
+		return hbasetest.Answer{Hangup: true}
+	case v.Fate == Refused:
+		return hbasetest.Answer{Exception: v.Exception, Stack: v.Exception + ": simulated"}
+	}
+	a := c.done(s, r)
+	if v.Fate == Lost {
+		a = hbasetest.Answer{Hangup: true}
+	}
+	return a
+}
+
+// done does what a call asks for.
+func (c *Cluster) done(s *server, r hbasetest.Request) hbasetest.Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	call, known := calls[r.Method]
@@ -293,11 +310,44 @@ func (c *Cluster) served(s *server, name []byte) (*table, *region, error) {
 		}
 		return nil, nil, nil
 	}
-	t, r := c.region(name)
-	if r == nil || !r.open || r.server != s || r.startCode != s.startCode {
-		return nil, nil, notServing(name)
+	if t, r := c.region(name); r != nil && r.open && r.server == s && r.startCode == s.startCode {
+		return t, r, nil
 	}
-	return t, r, nil
+	for _, old := range s.stale {
+		if bytes.Equal(old.region.name, name) || bytes.Equal(old.region.encoded(), name) {
+			c.Reached("a server answers for a region that is open elsewhere")
+			return old.table, old.region, nil
+		}
+	}
+	return nil, nil, notServing(name)
+}
+
+// target is the region that a call is for, or else the table; "" for calls without either.
+func (c *Cluster) target(r hbasetest.Request) string {
+	// RegionSpecifier is field 1 of most requests, and has the region's name in field 2.
+	region, _ := protowire.ConsumeBytes(field(r.Param, 1))
+	name, _ := protowire.ConsumeBytes(field(region, 2))
+	table, rest, _ := bytes.Cut(name, []byte(","))
+	start, _, _ := bytes.Cut(rest, []byte(","))
+	return fmt.Sprintf("%s,%s", table, start)
+}
+
+// field is the value of a field of an encoded message; nil if it has none.
+func field(b []byte, want protowire.Number) []byte {
+	for len(b) > 0 {
+		number, t, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return nil
+		}
+		if b = b[n:]; number == want {
+			return b
+		}
+		if n = protowire.ConsumeFieldValue(number, t, b); n < 0 {
+			return nil
+		}
+		b = b[n:]
+	}
+	return nil
 }
 
 func appendCells(block *[]byte, cells []cell.Cell) *pb.Result {

@@ -12,6 +12,7 @@ import (
 	"bulkload/internal/pause"
 	"bulkload/internal/storage"
 	"bulkload/internal/throttle"
+	"bulkload/load"
 )
 
 // Options say how a job is run, not what it does: none of them changes a byte of the output.
@@ -39,6 +40,8 @@ type Options struct {
 	// Available is a hook for tests: it overrides the bytes of available memory; nil: this machine's.
 	Available func() int64
 	Storage   func(storage.FS) storage.FS // for tests that make storage fail: it wraps each file system; nil: no wrapper
+	HDFS      storage.FS                  // for tests: a simulated HDFS; nil: that of the site files
+	HBase     load.Network                // for tests: the way to a simulated HBase; nil: ZooKeeper and TCP
 }
 
 // OnChange says what to do about a finished run whose input has changed since.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/parallel"
 	"bulkload/internal/storage"
 	"bulkload/jobs/base/failure"
 )
@@ -41,7 +42,9 @@ type DirectoryLock struct {
 	mu      sync.Mutex // guards what follows
 	touched time.Time  // when it was last written
 	failed  error      // why it could not be written after that
-	temps   bool       // the folder for temporary files exists
+
+	making parallel.Lock // guards temps
+	temps  bool          // the folder for temporary files exists
 }
 
 // Request says who takes a lock, and for what.
@@ -60,7 +63,7 @@ type Request struct {
 // Acquire locks an existing directory, or returns an error that names the holder (try later).
 func Acquire(ctx context.Context, fsys storage.FS, dir string, o Request) (*DirectoryLock, error) {
 	l := &DirectoryLock{FS: fsys, dir: dir, me: systemProcesses.self(o.User),
-		polling: o.Output != "", stop: make(chan struct{})}
+		polling: o.Output != "", stop: make(chan struct{}), making: parallel.NewLock()}
 	l.me.Purpose, l.me.Output = o.Purpose, o.Output
 	var err error
 	if l.Text, err = json.Marshal(l.me); err != nil {

@@ -29,8 +29,8 @@ func (l *DirectoryLock) TempFolder() (string, error) {
 	if !l.Held() {
 		return "", l.Fresh()
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.making.Lock()
+	defer l.making.Unlock()
 	if l.temps {
 		return l.tempPath(), nil
 	}

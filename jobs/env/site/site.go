@@ -84,6 +84,10 @@ func userName() string {
 
 // Resolve returns a path's file system.
 func (s *Site) Resolve(path, base string) (storage.FS, string, error) {
+	if s.log.HDFS != nil && storage.IsHDFS(path) {
+		_, name := storage.SplitURI(path)
+		return s.log.HDFS, name, nil
+	}
 	fsys, name, err := storage.ResolveAs(path, base, s.Conf,
 		storage.Identity{User: s.User, Login: s.login, Tokens: s.tokens})
 	if err == nil {
@@ -113,7 +117,8 @@ func (s *Site) Connect(ctx context.Context) (*load.Cluster, error) {
 	if s.noLogin != nil {
 		return nil, s.noLogin
 	}
-	c, err := load.ConnectAs(ctx, s.Conf, load.Caller{User: s.User, Login: s.login, Log: s.log.Log, Rate: s.log.Rate})
+	c, err := load.Connect(ctx, s.Conf,
+		load.Caller{User: s.User, Login: s.login, Log: s.log.Log, Rate: s.log.Rate}, s.log.HBase)
 	return c, failure.Early(err)
 }
 

@@ -48,7 +48,7 @@ func newTableCase(t *testing.T) *tableCase {
 		"input: {path: '%s', columns: [id, a, b], field_delimiter: ',', record_delimiter: '\\n'}\ncolumns_map: {id: {skip: true}}\n", in))
 	c := &tableCase{T: t, sim: simcluster.New(2), rows: sortingtest.Sort(t, j, src, into)}
 	t.Cleanup(c.sim.Close)
-	client, err := load.ConnectVia(t.Context(), new(siteconf.Conf), load.Caller{User: "tina"}, c.sim)
+	client, err := load.Connect(t.Context(), new(siteconf.Conf), load.Caller{User: "tina"}, c.sim)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"bulkload/internal/digest"
 	"bulkload/internal/errcode"
+	"bulkload/internal/parallel"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 	"bulkload/jobs/pipeline/hfiles"
@@ -26,11 +26,11 @@ type Stage struct {
 	Rows    *sorting.Rows
 	Records SliceStore
 
-	writer     *SliceWriter // does nothing if tasks write all slices
-	mu         sync.Mutex   // guards what follows, and the records
-	sums       []digest.Sum // of each region's verified slices and their dropped duplicates
-	left       []int        // slices of each region that are not verified yet
-	unbalanced map[int]bool // regions whose slices did not match the sorted rows, and are not recorded
+	writer     *SliceWriter  // does nothing if tasks write all slices
+	mu         parallel.Lock // guards what follows, and the records
+	sums       []digest.Sum  // of each region's verified slices and their dropped duplicates
+	left       []int         // slices of each region that are not verified yet
+	unbalanced map[int]bool  // regions whose slices did not match the sorted rows, and are not recorded
 }
 
 // SliceStore stores the finished slices of a run durably. The stage makes one call at a time.
@@ -52,7 +52,7 @@ type SliceStore interface {
 // New makes the stage for one output.
 func New(c Config, rows *sorting.Rows, records SliceStore) *Stage {
 	regions := c.Target.Regions.Len()
-	return &Stage{Rows: rows, Records: records, writer: NewWriter(c, rows.Sorted),
+	return &Stage{Rows: rows, Records: records, writer: NewWriter(c, rows.Sorted), mu: parallel.NewLock(),
 		sums: make([]digest.Sum, regions), left: make([]int, regions), unbalanced: map[int]bool{}}
 }
 

@@ -313,15 +313,16 @@ func (o *CheckedOutput) checkRights(ctx context.Context) {
 	o.staging = s.Above
 	switch {
 	case enter != nil:
-		o.result(checkStaging, enter, "let the user pass through hbase.bulkload.staging.dir (HBase creates it with mode 711)",
-			"")
+		o.result(checkStaging, enter,
+			"let the user pass through the folder staging below hbase.rootdir (HBase creates it with mode 711)", "")
 	case err != nil:
 		o.result(checkStaging, err, "", "")
 	case probe == "":
 		o.unknown(checkStaging, "the user may enter %s; a move into it is not tried %s", s.Folder, o.whyClosed())
 	default:
 		o.result(checkStaging, move,
-			"a load moves files from the output to hbase.bulkload.staging.dir: rights, quotas and zones of both must allow that",
+			"a load moves files from the output to staging below hbase.rootdir: "+
+				"rights, quotas and zones of both must allow that",
 			"an empty file was moved from the output to %s", parent(s.Folder))
 	}
 	if s.Encrypted {

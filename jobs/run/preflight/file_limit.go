@@ -21,7 +21,7 @@ type FileLimit struct {
 	Part   float64 // about the output's share of the input's bytes
 }
 
-// inputShrinks is how many times smaller than its text the cells of a row may be, at most. Mostly they are larger,
+// inputShrinks bounds how many times smaller, or larger, than its text the cells of a row are. Mostly they are larger,
 // because each cell has the row key and 20 bytes in addition to its value.
 const inputShrinks = 4
 

@@ -184,7 +184,13 @@ func TestMutatedJobs(t *testing.T) {
 		if strings.HasPrefix(name, "../../examples/keys/") { // these differ in the row key alone
 			continue
 		}
-		mutated(t, text, func(changed string) { n++; last = changed; readHostile(t, changed) })
+		mutated(t, text, func(changed string) {
+			if n++; testing.Short() && n%10 > 0 {
+				return
+			}
+			last = changed
+			readHostile(t, changed)
+		})
 	}
 	t.Logf("%d job files", n)
 }

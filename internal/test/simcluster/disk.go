@@ -1,0 +1,364 @@
+package simcluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"bulkload/internal/storage"
+)
+
+// Disk is an HDFS that exists only in memory, as a NameNode shows it: files grow while they are written, a rename is
+// one step, and in safe mode nothing changes. Clients use it through Client.FS; what people and HBase do to it are
+// calls of methods, which never fail for want of a NameNode.
+type Disk struct {
+	mu    sync.Mutex
+	nodes map[string]*node // by absolute path
+	safe  bool             // in safe mode
+}
+
+// node is a file or a folder.
+type node struct {
+	dir     bool
+	data    []byte // never changed in place
+	time    time.Time
+	owner   string
+	perm    fs.FileMode
+	writing bool // the file is not closed yet
+}
+
+// URI is that of the disk's root: hdfs://sim.
+const URI = "hdfs://sim"
+
+// NewDisk makes an empty disk.
+func NewDisk() *Disk { return &Disk{nodes: map[string]*node{"/": {dir: true}}} }
+
+// Copy is a disk with the same content. Files that are being written are as long as they are now.
+func (d *Disk) Copy() *Disk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	same := NewDisk()
+	for name, n := range d.nodes {
+		one := *n
+		same.nodes[name] = &one
+	}
+	return same
+}
+
+// SafeMode makes the NameNode refuse every change, or ends that.
+func (d *Disk) SafeMode(on bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.safe = on
+}
+
+// Names lists the files in a folder and below it, in order.
+func (d *Disk) Names(folder string) (names []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name, n := range d.nodes {
+		if !n.dir && storage.Below(folder, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Read returns the content of a file.
+func (d *Disk) Read(name string) ([]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, err := d.file(name)
+	if err != nil {
+		return nil, err
+	}
+	return n.data, nil
+}
+
+func (d *Disk) file(name string) (*node, error) {
+	n := d.nodes[name]
+	switch {
+	case n == nil:
+		return nil, fs.ErrNotExist
+	case n.dir:
+		return nil, syscall.EISDIR
+	}
+	return n, nil
+}
+
+func (d *Disk) create(name, owner string, perm fs.FileMode) (*node, error) {
+	up := d.nodes[path.Dir(name)]
+	switch {
+	case up == nil:
+		return nil, fs.ErrNotExist
+	case !up.dir:
+		return nil, syscall.ENOTDIR
+	case d.nodes[name] != nil:
+		return nil, fs.ErrExist
+	}
+	up.time = time.Now()
+	n := &node{time: up.time, owner: owner, perm: perm, writing: true}
+	d.nodes[name] = n
+	return n, nil
+}
+
+// mkdirAll makes a folder and those above it.
+func (d *Disk) mkdirAll(name, owner string, perm fs.FileMode) error {
+	switch n := d.nodes[name]; {
+	case n == nil:
+	case n.dir:
+		return nil
+	default:
+		return syscall.ENOTDIR
+	}
+	if err := d.mkdirAll(path.Dir(name), owner, storage.DirPerm); err != nil {
+		return err
+	}
+	d.nodes[path.Dir(name)].time = time.Now()
+	d.nodes[name] = &node{dir: true, time: time.Now(), owner: owner, perm: perm}
+	return nil
+}
+
+// move renames a file or folder. With over it may replace a file.
+func (d *Disk) move(from, to string, over bool) error {
+	n, up, old := d.nodes[from], d.nodes[path.Dir(to)], d.nodes[to]
+	switch {
+	case n == nil || up == nil:
+		return fs.ErrNotExist
+	case !up.dir:
+		return syscall.ENOTDIR
+	case from == to:
+		return nil
+	case old != nil && (!over || old.dir):
+		return fs.ErrExist
+	case storage.Below(from, to):
+		return fs.ErrInvalid
+	}
+	d.nodes[path.Dir(from)].time, up.time = time.Now(), time.Now()
+	for _, name := range slices.Collect(maps.Keys(d.nodes)) {
+		if storage.Below(from, name) {
+			d.nodes[to+strings.TrimPrefix(name, from)] = d.nodes[name]
+			delete(d.nodes, name)
+		}
+	}
+	d.nodes[to] = n
+	delete(d.nodes, from)
+	return nil
+}
+
+func (d *Disk) remove(name string, all bool) error {
+	n := d.nodes[name]
+	if n == nil {
+		if all {
+			return nil
+		}
+		return fs.ErrNotExist
+	}
+	for other := range d.nodes {
+		if storage.Below(name, other) {
+			if !all {
+				return syscall.ENOTEMPTY
+			}
+			delete(d.nodes, other)
+		}
+	}
+	delete(d.nodes, name)
+	if up := d.nodes[path.Dir(name)]; up != nil {
+		up.time = time.Now()
+	}
+	return nil
+}
+
+func (n *node) info(name string) storage.Info {
+	mode := n.perm
+	if n.dir {
+		mode |= fs.ModeDir
+	}
+	return storage.Info{Name: path.Base(name), Size: int64(len(n.data)), ModTime: n.time, Dir: n.dir, Mode: mode, Owner: n.owner}
+}
+
+// clientFS is the disk as a client uses it: each call waits at the cluster's gate.
+type clientFS struct {
+	disk   *Disk
+	client *Client
+}
+
+// do makes a call. A change is refused in safe mode.
+func (f clientFS) do(op, name string, change bool, effect func(d *Disk) error) error {
+	failed := func(err error) error {
+		if err != nil {
+			err = &fs.PathError{Op: op, Path: name, Err: err}
+		}
+		return err
+	}
+	v := f.client.pass(op, name)
+	if v == Refused {
+		return failed(unavailable("the NameNode did not answer"))
+	}
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	if f.client.isDead() {
+		return failed(errKilled)
+	}
+	if change && f.disk.safe {
+		return failed(unavailable("Name node is in safe mode"))
+	}
+	err := effect(f.disk)
+	if v == Lost && err == nil {
+		err = unavailable("the answer of the NameNode was lost")
+	}
+	return failed(err)
+}
+
+// errKilled is the error of each call of a client that was killed. Nobody sees it.
+var errKilled = errors.New("the client was killed")
+
+func unavailable(why string) error {
+	return fmt.Errorf("%w: %s: %s", storage.ErrUnavailable, URI, why)
+}
+
+func (f clientFS) Open(name string) (file storage.File, err error) {
+	err = f.do("open", name, false, func(d *Disk) error {
+		n, err := d.file(name)
+		if err == nil {
+			file = openFile{bytes.NewReader(n.data)}
+		}
+		return err
+	})
+	return file, err
+}
+
+// openFile reads a file as it was when it was opened.
+type openFile struct{ *bytes.Reader }
+
+func (openFile) Close() error { return nil }
+
+func (f clientFS) Create(name string, perm fs.FileMode) (w storage.FileWriter, err error) {
+	err = f.do("create", name, true, func(d *Disk) error {
+		n, err := d.create(name, f.client.User, perm)
+		w = &fileWriter{fs: f, name: name, node: n}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// fileWriter writes a file. Its content can be seen as it grows, under whatever name the file has by then.
+type fileWriter struct {
+	fs   clientFS
+	name string
+	node *node
+	done bool
+}
+
+func (w *fileWriter) Write(b []byte) (int, error) {
+	w.fs.disk.mu.Lock()
+	defer w.fs.disk.mu.Unlock()
+	if w.done || w.fs.client.isDead() {
+		return 0, &fs.PathError{Op: "write", Path: w.name, Err: io.ErrClosedPipe}
+	}
+	w.node.data = append(slices.Clip(w.node.data), b...)
+	return len(b), nil
+}
+
+func (w *fileWriter) Close() error {
+	if w.done {
+		return fs.ErrClosed
+	}
+	return w.fs.do("complete", w.name, true, func(d *Disk) error {
+		if d.nodes[w.name] != w.node { // HDFS: No lease on the file; it does not exist
+			return fs.ErrNotExist
+		}
+		w.node.writing, w.node.time, w.done = false, time.Now(), true
+		return nil
+	})
+}
+
+func (w *fileWriter) Abort() error {
+	if w.done {
+		return nil
+	}
+	w.done = true
+	return w.fs.do("abandon", w.name, true, func(d *Disk) error {
+		if d.nodes[w.name] != w.node {
+			return nil
+		}
+		return d.remove(w.name, false)
+	})
+}
+
+func (f clientFS) Stat(name string) (info storage.Info, err error) {
+	err = f.do("stat", name, false, func(d *Disk) error {
+		n := d.nodes[name]
+		if n == nil {
+			return fs.ErrNotExist
+		}
+		info = n.info(name)
+		return nil
+	})
+	return info, err
+}
+
+func (f clientFS) ReadDir(name string) (infos []storage.Info, err error) {
+	err = f.do("list", name, false, func(d *Disk) error {
+		n := d.nodes[name]
+		switch {
+		case n == nil:
+			return fs.ErrNotExist
+		case !n.dir:
+			return syscall.ENOTDIR
+		}
+		for other, n := range d.nodes {
+			if path.Dir(other) == name && other != "/" {
+				infos = append(infos, n.info(other))
+			}
+		}
+		slices.SortFunc(infos, func(a, b storage.Info) int { return strings.Compare(a.Name, b.Name) })
+		return nil
+	})
+	return infos, err
+}
+
+func (f clientFS) MkdirAll(name string, perm fs.FileMode) error {
+	return f.do("mkdir", name, true, func(d *Disk) error { return d.mkdirAll(name, f.client.User, perm) })
+}
+
+// Rename is two calls, as with the real client library: see storage.FS.
+func (f clientFS) Rename(from, to string) error {
+	if _, err := f.Stat(to); err == nil {
+		return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return f.do("rename", from, true, func(d *Disk) error { return d.move(from, to, true) })
+}
+
+func (f clientFS) Replace(from, to string) error {
+	return f.do("replace", to, true, func(d *Disk) error { return d.move(from, to, true) })
+}
+
+func (f clientFS) Remove(name string) error {
+	return f.do("remove", name, true, func(d *Disk) error { return d.remove(name, false) })
+}
+
+func (f clientFS) RemoveAll(name string) error {
+	return f.do("remove all", name, true, func(d *Disk) error { return d.remove(name, true) })
+}
+
+func (f clientFS) Free(string) (int64, error) { return 1 << 40, nil }
+
+func (f clientFS) URI(name string) string { return fmt.Sprint(URI, name) }
+
+func (f clientFS) Close() error { return nil }

@@ -1,0 +1,297 @@
+package simcluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/crc32"
+	"net"
+	"path"
+	"regexp"
+	"slices"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"bulkload/internal/storage"
+	"bulkload/internal/test/hbasetest"
+)
+
+// Call is what waits at the gate: a call of a client to HBase or to the disk, or a step of a region server's work.
+type Call struct {
+	Client int    // number of the client, from 0
+	What   string // HBase's method, the disk's operation, or the server's step
+	On     string // the region, file or folder, with numbers in place of the random parts of its name
+	RPC    bool   // to HBase
+	// Continues: it goes on with a scan, whose rows are those of its beginning.
+	Continues bool
+
+	name    string
+	content uint32  // of a call to HBase: tells apart calls that look alike
+	server  *server // that is to answer it; nil: the NameNode
+	client  *Client
+	verdict chan Verdict
+	ready   time.Time // it is held until then
+	order   int       // of its arrival
+}
+
+// Verdict is what becomes of a call.
+type Verdict struct {
+	Fate      Fate
+	Exception string        // with which HBase refuses the call; "": it breaks the connection
+	Delay     time.Duration // it waits again for so long; everything else is for later
+}
+
+// Fate says whether a call takes effect, and whether its caller hears of it.
+type Fate int
+
+// The fates of a call.
+const (
+	Answered Fate = iota // it takes effect, and is answered
+	Refused              // it has no effect, and fails
+	Lost                 // it takes effect, and its answer is lost
+)
+
+// Gate holds every call until nothing else moves, and lets them go on one by one. So the order of all that happens is
+// decided by the caller of Open alone, whatever the scheduler of Go does.
+type Gate struct {
+	mu      sync.Mutex
+	waiting []*Call
+	arrived int
+	isOpen  bool
+	names   map[string]int // see masked
+	changed chan struct{}  // a call has arrived, or may go on
+	stop    chan struct{}
+}
+
+// Watch makes a gate for the cluster and begins to hold calls. Each time that everything stands still, decide gets the
+// calls that may go on, in an order that does not depend on when they arrived, and returns which one does, and how. It
+// may call the methods of the cluster, disk and clients. It must be called in a bubble of testing/synctest.
+func (c *Cluster) Watch(decide func(waiting []*Call) (pick int, v Verdict)) {
+	c.gate = &Gate{changed: make(chan struct{}, 1), stop: make(chan struct{}), names: map[string]int{}}
+	for _, name := range c.disk.Names("/") {
+		c.gate.register(name)
+	}
+	go c.gate.run(decide)
+}
+
+// Unwatch ends what Watch began: calls pass unhindered.
+func (c *Cluster) Unwatch() {
+	g := c.gate
+	close(g.stop)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.isOpen = true
+	for _, call := range g.waiting {
+		call.verdict <- Verdict{}
+	}
+	g.waiting = nil
+}
+
+func (g *Gate) run(decide func([]*Call) (int, Verdict)) {
+	for {
+		synctest.Wait()
+		ready := g.ready()
+		if len(ready) == 0 {
+			select {
+			case <-g.changed:
+				continue
+			case <-g.stop:
+				return
+			}
+		}
+		pick, v := decide(ready)
+		g.release(ready[pick], v)
+	}
+}
+
+// ready are the calls that may go on, in order.
+func (g *Gate) ready() (ready []*Call) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, c := range g.waiting {
+		if (c.server == nil || !c.server.isHung()) && !time.Now().Before(c.ready) {
+			c.On = g.masked(c.name)
+			ready = append(ready, c)
+		}
+	}
+	slices.SortFunc(ready, func(a, b *Call) int {
+		return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.What, b.What), cmp.Compare(a.On, b.On),
+			cmp.Compare(a.content, b.content), cmp.Compare(a.order, b.order))
+	})
+	return ready
+}
+
+func (g *Gate) release(c *Call, v Verdict) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := slices.Index(g.waiting, c)
+	switch {
+	case i < 0: // decide has killed its client
+	case v.Delay > 0:
+		c.ready = time.Now().Add(v.Delay)
+		time.AfterFunc(v.Delay, g.again)
+	default:
+		g.waiting = slices.Delete(g.waiting, i, i+1)
+		g.register(c.name)
+		c.verdict <- v
+	}
+}
+
+// again has the calls looked at once more.
+func (g *Gate) again() {
+	if g == nil {
+		return
+	}
+	select {
+	case g.changed <- struct{}{}:
+	default:
+	}
+}
+
+// pass holds a call until it may go on.
+func (g *Gate) pass(c *Call) Verdict {
+	if g == nil {
+		return Verdict{}
+	}
+	c.verdict = make(chan Verdict, 1)
+	g.mu.Lock()
+	if g.isOpen {
+		g.mu.Unlock()
+		return Verdict{}
+	}
+	g.arrived++
+	c.order = g.arrived
+	g.waiting = append(g.waiting, c)
+	g.mu.Unlock()
+	g.again()
+	return <-c.verdict
+}
+
+// drop refuses the calls of a killed client to the disk. Its calls to HBase have been sent.
+func (g *Gate) drop(client *Client) {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting = slices.DeleteFunc(g.waiting, func(c *Call) bool {
+		gone := c.client == client && !c.RPC
+		if gone {
+			c.verdict <- Verdict{Fate: Refused}
+		}
+		return gone
+	})
+}
+
+// random are the parts of names that may differ each time that a schedule is played: tokens of locks, names of parts of
+// cut files, and the letters of the ledger's documents.
+var random = regexp.MustCompile(`[0-9a-f]{32}|[0-9a-f]{16}|unserved-[^./]*`)
+
+// masked is a name with numbers in place of its random parts. A part gets its number when the first call for it goes on.
+func (g *Gate) masked(name string) string {
+	return random.ReplaceAllStringFunc(name, func(part string) string {
+		if n, known := g.names[part]; known {
+			return fmt.Sprint("#", n)
+		}
+		return "#"
+	})
+}
+
+func (g *Gate) register(name string) {
+	for _, part := range random.FindAllString(name, -1) {
+		if _, known := g.names[part]; !known {
+			g.names[part] = len(g.names)
+		}
+	}
+}
+
+// Client is a process that uses the cluster: its load.Network, and with FS its HDFS.
+type Client struct {
+	User   string
+	Number int
+
+	cluster *Cluster
+	mu      sync.Mutex
+	dead    bool
+	conns   []net.Conn
+	onKill  func()
+}
+
+// Client makes the next client. onKill is called when it is killed.
+func (c *Cluster) Client(user string, onKill func()) *Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.clients++
+	return &Client{User: user, Number: c.clients - 1, cluster: c, onKill: onKill}
+}
+
+// FS is the cluster's disk as this client uses it.
+func (cl *Client) FS() storage.FS { return clientFS{cl.cluster.disk, cl} }
+
+// Kill ends the client: from now on each of its calls fails and has no effect. What it has sent to HBase is done.
+func (cl *Client) Kill() {
+	cl.mu.Lock()
+	cl.dead = true
+	conns := cl.conns
+	cl.conns = nil
+	cl.mu.Unlock()
+	for _, conn := range conns {
+		conn.Close()
+	}
+	cl.cluster.gate.drop(cl)
+	cl.onKill()
+}
+
+func (cl *Client) isDead() bool {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return cl.dead
+}
+
+// pass holds a call to the disk at the gate.
+func (cl *Client) pass(op, name string) Fate {
+	if cl.isDead() {
+		return Refused
+	}
+	return cl.cluster.gate.pass(&Call{Client: cl.Number, What: op, name: path.Clean(name), client: cl}).Fate
+}
+
+// Master is the master's address, for load.Network.
+func (cl *Client) Master(ctx context.Context) (string, error) { return cl.cluster.Master(ctx) }
+
+// Meta is the address of the server that has hbase:meta, for load.Network.
+func (cl *Client) Meta(ctx context.Context) (string, error) { return cl.cluster.Meta(ctx) }
+
+// Dial connects to a server, for load.Network.
+func (cl *Client) Dial(_ context.Context, addr string) (net.Conn, error) {
+	conn, err := cl.cluster.dial(addr, cl)
+	if err != nil {
+		return nil, err
+	}
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.dead {
+		conn.Close()
+		return nil, errKilled
+	}
+	cl.conns = append(cl.conns, conn)
+	return conn, nil
+}
+
+// held holds a call to HBase at the gate. If the server's process ends meanwhile, the call has no effect.
+func (c *Cluster) held(s *server, cl *Client, r hbasetest.Request) (Verdict, error) {
+	if c.gate == nil {
+		return Verdict{}, nil
+	}
+	c.mu.Lock()
+	process := s.startCode
+	c.mu.Unlock()
+	v := c.gate.pass(&Call{Client: cl.Number, What: r.Method, name: c.target(r), RPC: true, Continues: goesOn(r), content: crc32.ChecksumIEEE(r.Param), server: s, client: cl})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.startCode != process || s.down {
+		return v, errEnded
+	}
+	return v, nil
+}

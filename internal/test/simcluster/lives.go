@@ -1,0 +1,133 @@
+package simcluster
+
+import (
+	"fmt"
+	"time"
+
+	"bulkload/internal/hbase"
+)
+
+// The lives of region servers. Each has a session: if its process says nothing for that long, because it hangs or is
+// gone, the master opens its regions on the other servers.
+const (
+	Session  = 40 * time.Second // after which the regions of a server that hangs are opened elsewhere
+	takeover = 10 * time.Second // after which those of a process that has ended are
+	restart  = 20 * time.Second // after which a process that has ended is started again
+	// unaware is how long a server that wakes up after its session acts as if its regions were still its own.
+	unaware = time.Second
+)
+
+// staleRegion is a region as a server has it that hung past its session: with the files that it knows of.
+type staleRegion struct {
+	table  *table
+	region *region
+}
+
+func (s *server) isHung() bool { return s.hung.Load() }
+
+// alive reports whether a server can open regions.
+func (s *server) alive() bool { return !s.down && !s.isHung() && s.stale == nil }
+
+// Hang stops the process of the i-th region server, counted from 0, and continues it after d. After more than Session
+// its regions are open elsewhere by then. It serves them for a moment all the same, even to readers and loads that came
+// to it before; then it ends, and is started again.
+func (c *Cluster) Hang(i int, d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.regionServer(i)
+	if !s.alive() {
+		return
+	}
+	s.hung.Store(true)
+	if d > Session {
+		time.AfterFunc(Session, func() { c.locked(func() { c.expire(s) }) })
+	}
+	time.AfterFunc(d, func() {
+		s.hung.Store(false)
+		c.gate.again()
+		c.locked(c.openHomeless)
+		if d > Session {
+			time.AfterFunc(unaware, func() { c.locked(func() { c.end(s) }) })
+			time.AfterFunc(unaware+restart, func() { c.locked(func() { c.start(s) }) })
+		}
+	})
+}
+
+// Crash ends the process of the i-th region server. Its regions are opened elsewhere after some seconds, and the
+// process is started again.
+func (c *Cluster) Crash(i int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.regionServer(i)
+	if !s.alive() {
+		return
+	}
+	c.end(s)
+	time.AfterFunc(takeover, func() { c.locked(func() { c.expire(s) }) })
+	time.AfterFunc(restart, func() { c.locked(func() { c.start(s) }) })
+}
+
+func (c *Cluster) regionServer(i int) *server { return c.servers[1+i%(len(c.servers)-1)] }
+
+// locked calls a function of a timer.
+func (c *Cluster) locked(do func()) {
+	c.mu.Lock()
+	do()
+	c.mu.Unlock()
+	c.gate.again()
+}
+
+// end ends a process: what it was doing stops where it is.
+func (c *Cluster) end(s *server) {
+	s.down, s.stale = true, nil
+	s.disconnect()
+	c.gate.again()
+}
+
+func (c *Cluster) start(s *server) {
+	s.down, s.startCode = false, c.now()
+	c.openHomeless()
+}
+
+// expire opens the regions of a server elsewhere.
+func (c *Cluster) expire(s *server) {
+	if !s.down {
+		s.stale = map[string]*staleRegion{}
+	}
+	for _, t := range c.ordered() {
+		for _, r := range t.regions {
+			if !r.open || r.server != s {
+				continue
+			}
+			if s.stale != nil {
+				s.stale[string(r.name)] = &staleRegion{t, copyOf(r)}
+				c.Reached("a region is open twice")
+			}
+			r.open, r.busy = false, 0
+		}
+	}
+	c.openHomeless()
+}
+
+// openHomeless opens the regions of enabled tables that no server has open, if a server is alive.
+func (c *Cluster) openHomeless() {
+	for _, t := range c.ordered() {
+		for _, r := range t.regions {
+			if t.state == hbase.Enabled && !r.open {
+				c.open(r, r.server)
+			}
+		}
+	}
+}
+
+// wait is why a region can't be closed now; nil if it can. HBase's procedures wait for its server then, and for the
+// loads that are under way in it.
+func (r *region) wait() error {
+	switch {
+	case r.open && r.server.isHung():
+		return fmt.Errorf("the server of region %q does not answer", r.name)
+	case r.busy > 0:
+		return fmt.Errorf("region %q has %d load requests", r.name, r.busy)
+	}
+	return nil
+}
