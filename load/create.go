@@ -32,9 +32,9 @@ func (c *Cluster) Create(ctx context.Context, name string, families []Family,
 	switch {
 	case err != nil && namespace != "":
 		return namespace, fmt.Errorf("create table %s: namespace %s was created, the table was not: %w", name,
-			namespace, classify(ctx, err))
+			namespace, classifyBy(ctx, err, isTransient))
 	case err != nil:
-		return "", fmt.Errorf("create table %s: %w", name, classify(ctx, err))
+		return "", fmt.Errorf("create table %s: %w", name, classifyBy(ctx, err, isTransient))
 	}
 	return namespace, nil
 }

@@ -121,7 +121,14 @@ func mayPass(err error) bool {
 
 // classify marks an error with its kind, for callers to decide on. ctx is the caller's: if it is done, its error takes
 // precedence.
-func classify(ctx context.Context, err error) error {
+//
+// An exception that is not in remedies says that the same question may be answered later, unless the server forbids to
+// ask it again.
+func classify(ctx context.Context, err error) error { return classifyBy(ctx, err, mayPass) }
+
+// classifyBy is classify with another rule for which exceptions may pass. HBase answers a wrong argument of a change
+// with a plain IOException, which never passes: for changes the rule is isTransient.
+func classifyBy(ctx context.Context, err error, passes func(error) bool) error {
 	var conn *hbase.ConnError
 	var remote *hbase.RemoteError
 	switch {
@@ -137,7 +144,7 @@ func classify(ctx context.Context, err error) error {
 		return errcode.TableMissing.Errorf("%w: %w", ErrNotFound, err)
 	case hbase.IsRemote(err, "TableExistsException"):
 		return errcode.TableExists.Errorf("%w: %w", ErrExists, err)
-	case mayPass(err), errors.As(err, &conn), errors.Is(err, context.DeadlineExceeded):
+	case passes(err), errors.As(err, &conn), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case errors.As(err, &remote):
 		return fmt.Errorf("%w: %w", ErrRefused, err)
