@@ -198,7 +198,7 @@ versions:
 # goroutines run.
 THREADS = '"sync"|"sync/atomic"|errgroup|^[[:space:]]*go (func|[a-z])'
 THREADED = $(shell grep -rlE --include='*.go' --exclude='*_test.go' $(THREADS) ingest internal/hbase internal/parallel internal/storage internal/throttle jobs load partition | xargs -n1 dirname | sort -u)
-MANY_THREADS = 'Deterministic|SideBySide|Interrupted|KilledOutputs|EveryCallOfStorage|FullDisks|OutputsResume|DamagedSpill'
+MANY_THREADS = 'FoundSchedules|Deterministic|SideBySide|Interrupted|KilledOutputs|EveryCallOfStorage|FullDisks|OutputsResume|DamagedSpill'
 LIMITS = 'FilesARegionAreBounded|SiteLimitOfFiles|TooManyFilesAreFoundBeforeWriting|FilesAreCountedAsWritten|LimitOfFilesChanges|WorkFolderInMemory|DiskOfTasks|EstimateIsNotAboveWhatIsTaken|PlanWide|IndexMemory'
 OF_THE_INPUT = 'InputContents|ParquetGives'
 OF_THE_COMMAND = 'Heartbeat|Bar|Levels|Terminal|Termination|Nohup|Lost|SecondSignal|Metrics|TimesAddUp|KilledLocalTasks|StatusOfTasks|Memory'

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,7 +82,9 @@ func newSearchBase(t *testing.T) *searchBase {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSearch(t, b, schedule{})
 		defer s.end()
-		if err := s.command(func(o *options.Options) { o.NoLoad = true }); err != nil {
+		s.mu.Lock()
+		err := s.command(func(o *options.Options) { o.NoLoad = true })
+		if s.mu.Unlock(); err != nil {
 			t.Fatal(err)
 		}
 		b.disk = s.disk.Copy()
@@ -121,6 +124,7 @@ type search struct {
 	wrong  string
 	loads  int // load requests
 	trace  []string
+	mu     sync.Mutex // held by decide, and by play between two commands
 }
 
 func newSearch(t *testing.T, b *searchBase, sch schedule) *search {
@@ -152,23 +156,26 @@ func (s *search) note(format string, args ...any) {
 	s.log = append(s.log, fmt.Sprintf("%d: ", s.calls)+fmt.Sprintf(format, args...))
 }
 
-// command runs the job once, as a process of its own.
+// command runs the job once, as a process of its own. It gives the search's lock up meanwhile.
 func (s *search) command(change func(*options.Options)) error {
 	ctx, cancel := context.WithCancel(s.Context())
 	defer cancel()
-	s.killed = false
 	client := s.sim.Client("tina", cancel)
-	s.client = client
+	s.killed, s.client = false, client
 	o := options.Options{HDFS: client.FS(), HBase: client, Conf: filepath.Join(s.base.dir, "conf"), WorkDir: s.TempDir(), Memory: options.MinMemory}
 	if change != nil {
 		change(&o)
 	}
+	s.mu.Unlock()
+	defer s.mu.Lock()
 	_, err := run.Job(ctx, nil, s.base.job, o)
 	return err
 }
 
 // decide is what happens at the next call.
 func (s *search) decide(waiting []*simcluster.Call) (pick int, v simcluster.Verdict) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.order != nil {
 		pick = s.order.IntN(len(waiting))
 	}
@@ -306,6 +313,8 @@ const (
 
 // play runs the job until its faults are over, and then until it is done.
 func (s *search) play() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for i := 0; i < maxCommands && s.wrong == ""; i++ {
 		loads := s.loads
 		err := s.command(nil)
@@ -320,7 +329,7 @@ func (s *search) play() {
 	}
 	s.calm = true
 	s.disk.SafeMode(false)
-	time.Sleep(2 * time.Hour) // servers wake up
+	s.sleep(2 * time.Hour) // servers wake up
 	var err error
 	for i := 0; i < calmRuns && s.wrong == ""; i++ {
 		err = s.command(nil)
@@ -329,7 +338,7 @@ func (s *search) play() {
 		if err == nil {
 			break
 		}
-		time.Sleep(time.Minute)
+		s.sleep(time.Minute)
 	}
 	switch {
 	case s.wrong != "":
@@ -344,6 +353,12 @@ func (s *search) play() {
 	if err := s.command(nil); err != nil || s.loads > loads {
 		s.wrong = fmt.Sprintf("once more: %d load requests, %v", s.loads-loads, err)
 	}
+}
+
+func (s *search) sleep(d time.Duration) {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	time.Sleep(d)
 }
 
 // judge compares what a command said with the table.
