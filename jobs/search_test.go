@@ -404,7 +404,10 @@ func drawSchedule(rng *rand.Rand, kinds ...map[string]int) (sch schedule) {
 var found = map[string]schedule{
 	// A region server hangs with a load request. The next command moves its files back and begins its load, and then the
 	// server wakes up and takes one of them. The command said that a file does not exist.
-	"a file is taken after recovery": {Faults: []fault{{31, "move", 803}, {44, "hang", 669}, {103, "lose", 963}, {130, "move", 102}, {182, "kill", 309}, {242, "delay", 153}}},
+	// The disk does not answer for an hour, so that others may take the lock over. The check of the staging folder said
+	// that files can't be moved there.
+	"a lock grows old before the checks": {Order: 0x1ebc80c3, Faults: []fault{{28, "delay", 60}}},
+	"a file is taken after recovery":     {Faults: []fault{{31, "move", 803}, {44, "hang", 669}, {103, "lose", 963}, {130, "move", 102}, {182, "kill", 309}, {242, "delay", 153}}},
 }
 
 // TestFoundSchedules plays the schedules that were found.
@@ -445,7 +448,7 @@ var rareStates = []string{
 func TestSearch(t *testing.T) {
 	b := newSearchBase(t)
 	rng := testrand.New(t)
-	n, isLong := 300, false
+	n, isLong := 150, false
 	if testing.Short() {
 		n = 20
 	}
@@ -508,7 +511,7 @@ func TestSearchIsRepeatable(t *testing.T) {
 			differ++
 		}
 	}
-	if differ > max(2, n/50) {
+	if differ > max(2, n/20) {
 		t.Errorf("%d of %d schedules are not repeated", differ, n)
 	}
 }
