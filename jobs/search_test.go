@@ -101,7 +101,7 @@ type schedule struct {
 // fault is something that happens at a call.
 type fault struct {
 	At int    // number of the call, from 0. What can't happen then happens as soon as it can
-	Do string // see faultKinds
+	Do string // see callFaults and the others
 	X  uint64 // its details
 }
 
@@ -212,7 +212,7 @@ var transient = []string{"", "java.io.IOException", "org.apache.hadoop.hbase.Reg
 // delays are how long calls wait, and servers hang.
 var delays = []time.Duration{time.Second, 20 * time.Second, 2 * time.Minute, 12 * time.Minute, time.Hour}
 
-// faultKinds are the kinds of faults, and how often each is drawn.
+// The kinds of faults, and how often each is drawn.
 var (
 	callFaults = map[string]int{"refuse": 4, "lose": 4, "delay": 2, "kill": 3}
 	lifeFaults = map[string]int{"hang": 4, "crash": 2, "safe mode": 1}
@@ -402,12 +402,12 @@ func drawSchedule(rng *rand.Rand, kinds ...map[string]int) (sch schedule) {
 
 // found are schedules in which the search found a fault of the program.
 var found = map[string]schedule{
-	// A region server hangs with a load request. The next command moves its files back and begins its load, and then the
-	// server wakes up and takes one of them. The command said that a file does not exist.
 	// The disk does not answer for an hour, so that others may take the lock over. The check of the staging folder said
 	// that files can't be moved there.
 	"a lock grows old before the checks": {Order: 0x1ebc80c3, Faults: []fault{{28, "delay", 60}}},
-	"a file is taken after recovery":     {Faults: []fault{{31, "move", 803}, {44, "hang", 669}, {103, "lose", 963}, {130, "move", 102}, {182, "kill", 309}, {242, "delay", 153}}},
+	// A region server hangs with a load request. The next command moves its files back and begins its load, and then the
+	// server wakes up and takes one of them. The command said that a file does not exist.
+	"a file is taken after recovery": {Faults: []fault{{31, "move", 803}, {44, "hang", 669}, {103, "lose", 963}, {130, "move", 102}, {182, "kill", 309}, {242, "delay", 153}}},
 }
 
 // TestFoundSchedules plays the schedules that were found.

@@ -11,6 +11,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
+	"bulkload/internal/parallel"
 	"bulkload/internal/storage"
 
 	"golang.org/x/sync/errgroup"
@@ -40,41 +41,38 @@ func (l *loadRun) round(ctx context.Context, groups []group) (transient, err err
 	going, halt := context.WithCancel(ctx)
 	defer halt()
 	l.left = nil // filled again by the outcomes
-	outcomes := make(chan outcome)
-	go func() {
-		defer close(outcomes)
-		var requests errgroup.Group
-		requests.SetLimit(l.cluster.limits.parallel)
-		for _, g := range groups {
-			requests.Go(func() error {
-				o := outcome{left: g.files}
-				if going.Err() == nil {
-					o = l.attempt(going, g)
-				}
-				outcomes <- o
-				return nil
-			})
-		}
-		_ = requests.Wait() // the errors are in the outcomes
-	}()
-	for o := range outcomes {
-		l.left = append(l.left, o.left...)
-		l.lost = append(l.lost, o.lost...)
-		if len(o.loaded) > 0 {
-			l.report.Regions++
-			l.report.Files += len(o.loaded)
-			if l.hooks.Done != nil {
-				o.err = cmp.Or(o.err, l.hooks.Done(hfilesOf(o.loaded)))
+	// guards the outcomes, l's knowledge of the files, and Hooks.Done, which one goroutine calls at a time
+	mu := parallel.NewLock()
+	var requests errgroup.Group
+	requests.SetLimit(l.cluster.limits.parallel)
+	for _, g := range groups {
+		requests.Go(func() error {
+			o := outcome{left: g.files}
+			if going.Err() == nil {
+				o = l.attempt(going, g)
 			}
-		}
-		if o.err != nil && err == nil { // the first error is returned
-			err = o.err
-			halt()
-		}
-		if o.transient != nil {
-			transient = o.transient
-		}
+			mu.Lock()
+			defer mu.Unlock()
+			l.left = append(l.left, o.left...)
+			l.lost = append(l.lost, o.lost...)
+			if len(o.loaded) > 0 {
+				l.report.Regions++
+				l.report.Files += len(o.loaded)
+				if l.hooks.Done != nil {
+					o.err = cmp.Or(o.err, l.hooks.Done(hfilesOf(o.loaded)))
+				}
+			}
+			if o.err != nil && err == nil { // the first error is returned
+				err = o.err
+				halt()
+			}
+			if o.transient != nil {
+				transient = o.transient
+			}
+			return nil
+		})
 	}
+	_ = requests.Wait() // the first error is in err
 	if err == nil {
 		err = ctx.Err()
 	}

@@ -88,9 +88,9 @@ func (l *loadRun) moveProbe(family, probe string) error {
 	if err != nil {
 		_ = l.fs.Remove(probe) // err is the one to report
 		var fault syscall.Errno
-		mayPass := errcode.Of(err, func(c errcode.Code) bool { return c.Kind() == errcode.Later }) != "" // a lost lock
+		lostLock := errcode.Of(err, func(c errcode.Code) bool { return c.Kind() == errcode.Later }) != ""
 		// no refusal
-		if mayPass || errors.Is(err, storage.ErrUnavailable) ||
+		if lostLock || errors.Is(err, storage.ErrUnavailable) ||
 			errors.As(err, &fault) && !errors.Is(err, fs.ErrPermission) {
 			return fmt.Errorf("try to move a file to HBase's staging folder: %w", err)
 		}

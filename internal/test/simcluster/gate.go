@@ -53,7 +53,7 @@ const (
 )
 
 // Gate holds every call until nothing else moves, and lets them go on one by one. So the order of all that happens is
-// decided by the caller of Open alone, whatever the scheduler of Go does.
+// decided by the caller of Watch alone, whatever the scheduler of Go does.
 type Gate struct {
 	mu      sync.Mutex
 	waiting []*Call
@@ -64,7 +64,7 @@ type Gate struct {
 	stop    chan struct{}
 }
 
-// Watch makes a gate for the cluster and begins to hold calls. Each time that everything stands still, decide gets the
+// Watch makes a gate for the cluster and begins to hold calls. Each time that nothing moves any more, decide gets the
 // calls that may go on, in an order that does not depend on when they arrived, and returns which one does, and how. It
 // may call the methods of the cluster, disk and clients. It must be called in a bubble of testing/synctest.
 func (c *Cluster) Watch(decide func(waiting []*Call) (pick int, v Verdict)) {
