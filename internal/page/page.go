@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -23,24 +24,29 @@ import (
 //go:embed *.html
 var files embed.FS
 
-var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"text": Text, "cut": Cut, "start": start, "count": Count, "plural": Plural[int],
-	"plural64": Plural[int64], "duration": Duration,
-	"join": strings.Join, "size": bytesize.Format,
-	"float":   func(n float64) string { return Count(int64(n + 0.5)) },
-	"bytes":   func(n float64) string { return bytesize.Format(int64(n)) },
-	"rate":    func(bytesPerSecond float64) string { return bytesize.Format(int64(bytesPerSecond)) + "/s" },
-	"seconds": func(s float64) string { return fmt.Sprintf("%.2f s", s) },
-	"more":    func(shown, all int) int { return max(0, all-shown) },
-	"lines":   func(err string) []string { return strings.Split(Cut(4000, err), "\n") },
-	"when":    func(t time.Time) string { return t.Format("2006-01-02 15:04:05 -07:00") },
-}).ParseFS(files, "*.html"))
+// pages are parsed when the first one is written, because most commands write none.
+var pages = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"text": Text, "cut": Cut, "start": start, "count": Count, "plural": Plural[int],
+		"plural64": Plural[int64], "duration": Duration,
+		"join": strings.Join, "size": bytesize.Format,
+		"float":   func(n float64) string { return Count(int64(n + 0.5)) },
+		"bytes":   func(n float64) string { return bytesize.Format(int64(n)) },
+		"rate":    func(bytesPerSecond float64) string { return bytesize.Format(int64(bytesPerSecond)) + "/s" },
+		"seconds": func(s float64) string { return fmt.Sprintf("%.2f s", s) },
+		"more":    func(shown, all int) int { return max(0, all-shown) },
+		"lines":   func(err string) []string { return strings.Split(Cut(4000, err), "\n") },
+		"when":    func(t time.Time) string { return t.Format("2006-01-02 15:04:05 -07:00") },
+	}).ParseFS(files, "*.html"))
+})
 
 // WritePlan writes the page of a plan, whose content is a stats.PlanPage.
-func WritePlan(w io.Writer, content any) error { return pages.ExecuteTemplate(w, "plan.html", content) }
+func WritePlan(w io.Writer, content any) error {
+	return pages().ExecuteTemplate(w, "plan.html", content)
+}
 
 // WriteRun writes the page of a command's result, whose content is a summary.RunPage.
-func WriteRun(w io.Writer, content any) error { return pages.ExecuteTemplate(w, "run.html", content) }
+func WriteRun(w io.Writer, content any) error { return pages().ExecuteTemplate(w, "run.html", content) }
 
 // Fact is one of the figures at the top of a table's part.
 type Fact struct{ Name, Value, More string }

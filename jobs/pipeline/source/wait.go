@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	lookEvery = 10 * time.Second // how often a wait lists the input
+	lookEvery = 10 * time.Second // how often a wait lists the input, or less if files need be quiet only for a short time
 	heartbeat = time.Minute      // how often a wait is reported
 )
 
@@ -26,6 +26,7 @@ const (
 func Await(ctx context.Context, j *jobfile.Job, s *site.Site, o options.Options) (*Source, error) {
 	clock := o.Wait.Clock
 	w := &waiter{job: j, options: o, begun: clock.Now()}
+	pause := min(lookEvery, max(time.Second, o.Wait.QuietPeriod))
 	for {
 		src, err := Open(j, s)
 		if err == nil {
@@ -43,7 +44,7 @@ func Await(ctx context.Context, j *jobfile.Job, s *site.Site, o options.Options)
 		}
 		w.show(waited)
 		w.logWait(waited, err)
-		if err := clock.Sleep(ctx, min(lookEvery, o.Wait.For-waited)); err != nil {
+		if err := clock.Sleep(ctx, min(pause, o.Wait.For-waited)); err != nil {
 			return nil, fmt.Errorf("wait for the input: %w", err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
@@ -210,10 +211,13 @@ func (f *form) withoutPrompts(records [][]string) [][]string {
 // isLines reports whether the records are lines, as in CSV.
 func (f *form) isLines() bool { return len(f.field) == 1 && (f.record == "\n" || f.record == "\r\n") }
 
+// longestName is the longest name of a column, in characters, and longestExpression that of a column that is an
+// expression, such as COUNT(*). The patterns don't say so, because a repeated class of Unicode takes megabytes.
+const longestName, longestExpression = 64, 128
+
 var (
-	columnName = regexp.MustCompile(`^[\pL_][\pL\pN_$# ]{0,63}$`)
-	// expressionName matches the name of a column that is an expression, such as COUNT(*).
-	expressionName = regexp.MustCompile(`^[\pL_][\pL\pN_$# ().*+/|-]{0,127}$`)
+	columnName     = regexp.MustCompile(`^[\pL_][\pL\pN_$# ]*$`)
+	expressionName = regexp.MustCompile(`^[\pL_][\pL\pN_$# ().*+/|-]*$`)
 )
 
 // findHeading decides whether the first record has the columns' names. Those look like names and differ from the values
@@ -226,14 +230,15 @@ func (f *form) findHeading(file string, text []byte) error {
 	}
 	seen, double, expressions := map[string]bool{}, "", false
 	for _, name := range records[0] {
-		if !expressionName.MatchString(name) {
+		length := utf8.RuneCountInString(name)
+		if length > longestExpression || !expressionName.MatchString(name) {
 			return nil
 		}
 		lower := strings.ToLower(name)
 		if seen[lower] {
 			double = name
 		}
-		seen[lower], expressions = true, expressions || !columnName.MatchString(name)
+		seen[lower], expressions = true, expressions || length > longestName || !columnName.MatchString(name)
 	}
 	rows := without(records[0], records[1:])
 	typed, again := f.compare(records[0], rows)
