@@ -530,7 +530,7 @@ func TestPausesOfProbes(t *testing.T) {
 			s.do(s.world.Move("t", []byte("a")))
 		}
 		_, err = s.Probe(s.Context(), "t", []HFile{f})
-		if !errors.Is(err, ErrUnavailable) || !testwords.Names(err, "NotServingRegionException") {
+		if !errors.Is(err, ErrUnavailable) || !testwords.Names(err, "RegionMovedException") {
 			s.Errorf("moved before each call: %v", err)
 		}
 		s.onProbeCall = nil

@@ -25,8 +25,12 @@ type Answer struct {
 	Cells     []byte // a block of cells, sent after the message
 	Exception string // class
 	Stack     string
-	Hangup    bool // close the connection instead
-	Silence   bool // answer nothing
+	Host      string // where a region is now, with a RegionMovedException
+	Port      uint64
+	// DoNotRetry goes with exceptions that are a DoNotRetryIOException.
+	DoNotRetry bool
+	Hangup     bool // close the connection instead
+	Silence    bool // answer nothing
 }
 
 // Server listens on a free port until the test ends.
@@ -139,6 +143,11 @@ func encode(id uint64, a Answer) []byte {
 	if a.Exception != "" {
 		exception := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), a.Exception)
 		exception = protowire.AppendString(protowire.AppendTag(exception, 2, protowire.BytesType), a.Stack)
+		if a.Host != "" {
+			exception = protowire.AppendString(protowire.AppendTag(exception, 3, protowire.BytesType), a.Host)
+			exception = protowire.AppendVarint(protowire.AppendTag(exception, 4, protowire.VarintType), a.Port)
+		}
+		exception = protowire.AppendVarint(protowire.AppendTag(exception, 5, protowire.VarintType), protowire.EncodeBool(a.DoNotRetry))
 		header = protowire.AppendBytes(protowire.AppendTag(header, 2, protowire.BytesType), exception)
 	}
 	if len(a.Cells) > 0 {

@@ -29,25 +29,27 @@ import (
 
 // Cluster is a master, which also has hbase:meta, and some region servers.
 type Cluster struct {
-	mu        sync.Mutex
-	servers   []*server // the first is the master's
-	tables    map[string]*table
-	snapshots map[string]*table // each is a copy
-	denyMoves bool
-	lastTime  int64 // see now
-	opened    int   // regions, so that they are spread over the servers
-	scanners  map[uint64]*scanner
-	lastID    uint64 // of a scanner
-	waiting   int    // calls until interrupt
-	interrupt func()
-	staging   string // the folder of the loads' staging folders; "": nobody may load
-	folder    string // the newest staging folder
-	serve     Serve
-	disk      *Disk
-	gate      *Gate
-	clients   int
-	folders   int            // staging folders that were made
-	reached   map[string]int // see Reached
+	mu         sync.Mutex
+	servers    []*server // the first is the master's
+	tables     map[string]*table
+	snapshots  map[string]*table // each is a copy
+	denyMoves  bool
+	lastTime   int64 // see now
+	opened     int   // regions, so that they are spread over the servers
+	scanners   map[uint64]*scanner
+	lastID     uint64 // of a scanner
+	waiting    int    // calls until interrupt
+	interrupt  func()
+	namespaces []string
+	procedures map[[2]uint64]uint64 // the master's procedures, by the request's nonce
+	staging    string               // the folder of the loads' staging folders; "": nobody may load
+	folder     string               // the newest staging folder
+	serve      Serve
+	disk       *Disk
+	gate       *Gate
+	clients    int
+	folders    int            // staging folders that were made
+	reached    map[string]int // see Reached
 }
 
 // server is a server's process.
@@ -58,7 +60,18 @@ type server struct {
 	hung      atomic.Bool
 	down      bool                    // the process has ended
 	stale     map[string]*staleRegion // by name, of a server that hung past its session; nil: its session lives
+	movedAway map[string]movedAway    // by encoded name
 }
+
+// movedAway is what a server remembers of a region that was moved to another one.
+type movedAway struct {
+	to      *server
+	time    time.Time
+	process int64 // the server's start code
+}
+
+// remembered is how long a server remembers where it has moved a region.
+const remembered = 2 * time.Minute
 
 const port = 16020
 
@@ -94,7 +107,8 @@ type region struct {
 
 // New makes a cluster with that many region servers, and without tables.
 func New(servers int) *Cluster {
-	c := &Cluster{tables: map[string]*table{}, snapshots: map[string]*table{}, scanners: map[uint64]*scanner{}}
+	c := &Cluster{tables: map[string]*table{}, snapshots: map[string]*table{}, scanners: map[uint64]*scanner{},
+		namespaces: []string{"default", "hbase"}, procedures: map[[2]uint64]uint64{}}
 	for i := range servers + 1 {
 		c.servers = append(c.servers, &server{host: fmt.Sprint("server", i), startCode: c.now()})
 	}
@@ -246,6 +260,17 @@ func (c *Cluster) open(r *region, s *server) {
 	r.open, r.server, r.startCode, r.openSeq, r.opened = true, s, s.startCode, r.seq, max(c.now(), r.opened+1)
 }
 
+// move moves an open region to another server.
+func (c *Cluster) move(r *region, to *server) {
+	if r.server != to {
+		if r.server.movedAway == nil {
+			r.server.movedAway = map[string]movedAway{}
+		}
+		r.server.movedAway[string(r.encoded())] = movedAway{to, time.Now(), r.server.startCode}
+	}
+	c.open(r, to)
+}
+
 // adopt makes all files in a region's folder known, as whoever opens, splits or merges it does.
 func (c *Cluster) adopt(r *region) {
 	for family, files := range r.orphans {
@@ -286,6 +311,24 @@ func (c *Cluster) newRegion(t *table, start, end []byte) *region {
 
 // encoded is the part of the name that names the region's folder.
 func (r *region) encoded() []byte { return r.name[len(r.name)-1-2*md5.Size : len(r.name)-1] }
+
+// encodedName is the encoded part of a region's name, which may be only that.
+func encodedName(name []byte) string {
+	whole := bytes.TrimSuffix(name, []byte("."))
+	return string(whole[bytes.LastIndexByte(whole, '.')+1:])
+}
+
+// isParent reports whether a region was split, and has its folder still.
+func (c *Cluster) isParent(name []byte) bool {
+	for _, t := range c.tables {
+		for _, p := range t.parents {
+			if bytes.Equal(p.name, name) || bytes.Equal(p.encoded(), name) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 func (r *region) holds(row []byte) bool {
 	return bytes.Compare(row, r.start) >= 0 && (len(r.end) == 0 || bytes.Compare(row, r.end) < 0)

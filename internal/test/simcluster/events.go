@@ -18,8 +18,12 @@ func (c *Cluster) Create(name string, splits [][]byte, families ...Family) error
 	if err != nil {
 		return err
 	}
+	return c.create(id, splits, families)
+}
+
+func (c *Cluster) create(id hbase.TableName, splits [][]byte, families []Family) error {
 	if c.tables[id.String()] != nil {
-		return fmt.Errorf("table %s exists", name)
+		return refusal{class: exceptions + "TableExistsException", why: id.String()}
 	}
 	t := &table{name: id, families: families}
 	c.makeRegions(t, splits)
@@ -245,7 +249,7 @@ func (c *Cluster) Merge(name string, row []byte) error {
 func (c *Cluster) Move(name string, row []byte) error {
 	return c.changeRegion(name, row, func(t *table, i int) error {
 		if s := c.after(t.regions[i].server); s != nil {
-			c.open(t.regions[i], s)
+			c.move(t.regions[i], s)
 		}
 		return nil
 	})

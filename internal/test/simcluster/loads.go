@@ -23,25 +23,38 @@ import (
 // staged is the folder of all staging folders.
 const staged = "/hbase/staging"
 
-// prepareBulkLoad makes a staging folder.
-func (c *Cluster) prepareBulkLoad(*server, *wrapperspb.StringValue, *[]byte) (proto.Message, error) {
+// prepareBulkLoad makes a staging folder. The region is in field 2 of the request.
+func (c *Cluster) prepareBulkLoad(s *server, request *wrapperspb.StringValue, _ *[]byte) (proto.Message, error) {
+	t, _, err := c.served(s, regionOf(request))
+	if err != nil {
+		return nil, err
+	}
 	if c.disk != nil {
 		c.folders++
-		folder := fmt.Sprintf("%s/tina__t__%d", staged, c.folders)
+		folder := fmt.Sprintf("%s/tina__%s__%d", staged, strings.ReplaceAll(t.name.String(), ":", "_"), c.folders)
 		c.disk.mu.Lock()
 		defer c.disk.mu.Unlock()
 		return wrapperspb.String(URI + folder), c.disk.mkdirAll(folder, "hbase", 0o777)
 	}
 	if c.staging == "" {
-		return nil, refusal{exceptions + "security.AccessDeniedException", "Insufficient permissions (action=CREATE)"}
+		return nil, refusal{class: exceptions + "security.AccessDeniedException", why: "Insufficient permissions (action=CREATE)"}
 	}
-	var err error
 	c.folder, err = os.MkdirTemp(c.staging, "")
 	return wrapperspb.String("file://" + c.folder), err
 }
 
+// regionOf is the region of a request for a staging folder.
+func regionOf(request *wrapperspb.StringValue) []byte {
+	region, _ := protowire.ConsumeBytes(field(request.ProtoReflect().GetUnknown(), 2))
+	name, _ := protowire.ConsumeBytes(field(region, 2))
+	return name
+}
+
 // cleanupBulkLoad deletes a staging folder and everything in it.
-func (c *Cluster) cleanupBulkLoad(_ *server, request *wrapperspb.StringValue, _ *[]byte) (proto.Message, error) {
+func (c *Cluster) cleanupBulkLoad(s *server, request *wrapperspb.StringValue, _ *[]byte) (proto.Message, error) {
+	if _, _, err := c.served(s, regionOf(request)); err != nil {
+		return nil, err
+	}
 	if c.disk != nil {
 		c.disk.mu.Lock()
 		defer c.disk.mu.Unlock()
@@ -99,6 +112,14 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 		cells            []cell.Cell
 	}
 	c, r := l.cluster, l.region
+	for _, f := range request.FamilyPath { // even if it is no family of the table
+		c.disk.mu.Lock()
+		err := c.disk.mkdirAll(path.Join(strings.TrimPrefix(bulkToken(request), URI), string(f.Family)), "tina", 0o777)
+		c.disk.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
 	var files []moved
 	for _, f := range request.FamilyPath {
 		m := moved{family: string(f.Family), from: strings.TrimPrefix(f.GetPath(), URI)}
@@ -116,14 +137,6 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 			}
 		}
 		files = append(files, m)
-	}
-	for _, m := range files {
-		c.disk.mu.Lock()
-		err := c.disk.mkdirAll(path.Dir(m.to), "tina", 0o777)
-		c.disk.mu.Unlock()
-		if err != nil {
-			return err
-		}
 	}
 	r.busy++
 	defer func() { r.busy = max(r.busy-1, 0) }()
@@ -157,7 +170,7 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 func (l *requested) commit(family, from string, cells []cell.Cell) error {
 	c, name := l.cluster, l.region.name
 	_, now := c.region(name)
-	if now == nil && !l.isParent() { // it was merged, or its table is another
+	if now == nil && !c.isParent(name) { // it was merged, or its table is another
 		return fmt.Errorf("region %q has no folder any more", name)
 	}
 	if err := c.rename(from, ""); err != nil {
@@ -186,18 +199,6 @@ func (l *requested) commit(family, from string, cells []cell.Cell) error {
 	return nil
 }
 
-// isParent reports whether the region was split, and has its folder still.
-func (l *requested) isParent() bool {
-	for _, t := range l.cluster.tables {
-		for _, p := range t.parents {
-			if bytes.Equal(p.name, l.region.name) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // step waits until the schedule lets the server do its next step.
 func (l *requested) step(what, file string) error {
 	c := l.cluster
@@ -222,9 +223,6 @@ func (c *Cluster) rename(from, to string) error {
 	}
 	if to == "" {
 		return c.disk.remove(from, false)
-	}
-	if c.disk.nodes[to] != nil && c.disk.nodes[from] == nil { // it is staged already
-		return nil
 	}
 	return c.disk.move(from, to, false)
 }

@@ -50,6 +50,23 @@ func (f file) rows(from, to []byte) file {
 	return f[first:max(first, last)]
 }
 
+// within reports whether a file has cells with timestamps from one to before another. Others are not read.
+func (f file) within(from, to int64) bool {
+	least, most := int64(math.MaxInt64), int64(math.MinInt64)
+	for i := range f {
+		least, most = min(least, f[i].Timestamp), max(most, f[i].Timestamp)
+	}
+	return least < to && most >= from
+}
+
+// size is about that of the cells in bytes.
+func (f file) size() (n int) {
+	for i := range f {
+		n += len(f[i].Row) + len(f[i].Family) + len(f[i].Qualifier) + len(f[i].Value) + 20
+	}
+	return n
+}
+
 // stored are the cells of a family and a range of rows, from all of the region's files.
 func (r *region) stored(family string, from, to []byte) file {
 	var parts []file

@@ -3,6 +3,7 @@ package simcluster
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,14 +17,38 @@ import (
 )
 
 // refusal is an exception with which a server answers.
-type refusal struct{ class, why string }
+type refusal struct {
+	class, why string
+	at         *server // where the region is now, with a RegionMovedException
+}
 
 func (r refusal) Error() string { return r.class + ": " + r.why }
 
 const exceptions = "org.apache.hadoop.hbase."
 
+// refused is the exception of an error.
+func refused(err error) refusal {
+	if r, ok := err.(refusal); ok {
+		return r
+	}
+	return refusal{class: exceptions + "DoNotRetryIOException", why: err.Error()}
+}
+
+// forbidding are the exceptions that are a DoNotRetryIOException, by name without package.
+var forbidding = []string{"AccessDeniedException", "DoNotRetryIOException", "DoNotRetryRegionException", "NamespaceExistException",
+	"NamespaceNotFoundException", "NoSuchColumnFamilyException", "OutOfOrderScannerNextException", "TableExistsException",
+	"UnknownProtocolException", "UnknownRegionException", "UnknownScannerException"}
+
+func exceptionAnswer(r refusal) hbasetest.Answer {
+	a := hbasetest.Answer{Exception: r.class, Stack: r.Error(), DoNotRetry: slices.Contains(forbidding, r.class[strings.LastIndexByte(r.class, '.')+1:])}
+	if r.at != nil {
+		a.Host, a.Port = r.at.host, port
+	}
+	return a
+}
+
 func notServing(region []byte) error {
-	return refusal{exceptions + "NotServingRegionException", fmt.Sprintf("%q is not open here", region)}
+	return refusal{class: exceptions + "NotServingRegionException", why: fmt.Sprintf("%q is not open here", region)}
 }
 
 // goesOn reports whether a call continues a scan, or closes it. A scanner returns the state at its opening, so a change
@@ -43,7 +68,7 @@ func (c *Cluster) answer(s *server, cl *Client, r hbasetest.Request) hbasetest.A
 	case err != nil || v.Fate == Refused && v.Exception == "":
 		return hbasetest.Answer{Hangup: true}
 	case v.Fate == Refused:
-		return hbasetest.Answer{Exception: v.Exception, Stack: v.Exception + ": simulated"}
+		return exceptionAnswer(refusal{class: v.Exception, why: "simulated"})
 	}
 	a := c.done(s, r)
 	if v.Fate == Lost {
@@ -68,14 +93,10 @@ func (c *Cluster) done(s *server, r hbasetest.Request) hbasetest.Answer {
 			return hbasetest.Answer{Param: param, Cells: block}
 		}
 	}
-	class := exceptions + "DoNotRetryIOException"
-	if refused, ok := err.(refusal); ok {
-		class = refused.class
-	}
 	if err == ErrHangUp {
 		return hbasetest.Answer{Hangup: true}
 	}
-	return hbasetest.Answer{Exception: class, Stack: class + ": " + err.Error()}
+	return exceptionAnswer(refused(err))
 }
 
 // handler answers a call with a message, and with cells that it appends to a block.
@@ -97,25 +118,33 @@ func handle[M any, P interface {
 
 // calls are the methods of the master and of region servers, by name.
 var calls = map[string]handler{
-	"BulkLoadHFile":       handle((*Cluster).bulkLoadHFile),
-	"CleanupBulkLoad":     handle((*Cluster).cleanupBulkLoad),
-	"GetTableDescriptors": handle((*Cluster).getTableDescriptors),
-	"GetClusterStatus":    handle((*Cluster).getClusterStatus),
-	"MoveRegion":          handle((*Cluster).moveRegion),
-	"ExecService":         noService,
-	"Get":                 handle((*Cluster).get),
-	"Multi":               handle((*Cluster).multi),
-	"PrepareBulkLoad":     handle((*Cluster).prepareBulkLoad),
-	"Scan":                handle((*Cluster).scan),
+	"BulkLoadHFile":    handle((*Cluster).bulkLoadHFile),
+	"CleanupBulkLoad":  handle((*Cluster).cleanupBulkLoad),
+	"CreateNamespace":  handle((*Cluster).createNamespace),
+	"CreateTable":      handle((*Cluster).createTable),
+	"ExecService":      handle((*Cluster).execService),
+	"Get":              handle((*Cluster).get),
+	"GetClusterStatus": handle((*Cluster).getClusterStatus),
+	// spelt as in Master.proto
+	"getProcedureResult":     handle((*Cluster).getProcedureResult),
+	"GetNamespaceDescriptor": handle((*Cluster).getNamespaceDescriptor),
+	"GetTableDescriptors":    handle((*Cluster).getTableDescriptors),
+	"MoveRegion":             handle((*Cluster).moveRegion),
+	"Multi":                  handle((*Cluster).multi),
+	"PrepareBulkLoad":        handle((*Cluster).prepareBulkLoad),
+	"Scan":                   handle((*Cluster).scan),
 }
 
 func unknown(*Cluster, *server, []byte, *[]byte) (proto.Message, error) {
-	return nil, refusal{exceptions + "exceptions.UnknownProtocolException", "the simulated cluster has no such method"}
+	return nil, refusal{class: exceptions + "exceptions.UnknownProtocolException", why: "the simulated cluster has no such method"}
 }
 
-// noService is the answer of a cluster without an AccessController.
-func noService(*Cluster, *server, []byte, *[]byte) (proto.Message, error) {
-	return nil, refusal{exceptions + "exceptions.UnknownProtocolException", "no AccessControlService is registered"}
+// execService answers as a cluster without an AccessController.
+func (c *Cluster) execService(s *server, request *pb.CoprocessorServiceRequest, _ *[]byte) (proto.Message, error) {
+	if _, _, err := c.served(s, request.GetRegion().GetValue()); err != nil {
+		return nil, err
+	}
+	return nil, refusal{class: exceptions + "exceptions.UnknownProtocolException", why: "no AccessControlService is registered"}
 }
 
 func (c *Cluster) getTableDescriptors(_ *server, request *pb.GetTableDescriptorsRequest, _ *[]byte) (proto.Message, error) {
@@ -133,15 +162,31 @@ func (t *table) message() *pb.TableName {
 }
 
 func (t *table) schema() *pb.TableSchema {
-	schema := &pb.TableSchema{TableName: t.message()}
+	schema := &pb.TableSchema{TableName: t.message(), Attributes: pairs(tableDefaults, nil)}
 	for _, f := range t.families {
-		m := &pb.ColumnFamilySchema{Name: []byte(f.Name)}
-		for name, value := range f.Attributes {
-			m.Attributes = append(m.Attributes, &pb.BytesBytesPair{First: []byte(name), Second: []byte(value)})
-		}
-		schema.ColumnFamilies = append(schema.ColumnFamilies, m)
+		schema.ColumnFamilies = append(schema.ColumnFamilies, &pb.ColumnFamilySchema{Name: []byte(f.Name), Attributes: pairs(familyDefaults, f.Attributes)})
 	}
 	return schema
+}
+
+// The attributes that HBase stores with each table and each family.
+var (
+	tableDefaults  = map[string]string{"IS_META": "false", "hbase.store.file-tracker.impl": "DEFAULT"}
+	familyDefaults = map[string]string{"BLOOMFILTER": "ROW", "REPLICATION_SCOPE": "0", "VERSIONS": "1", "MIN_VERSIONS": "0", "COMPRESSION": "NONE",
+		"TTL": "2147483647", "BLOCKSIZE": "65536", "IN_MEMORY": "false", "BLOCKCACHE": "true", "KEEP_DELETED_CELLS": "FALSE",
+		"DATA_BLOCK_ENCODING": "NONE", "INDEX_BLOCK_ENCODING": "NONE"}
+)
+
+// pairs are attributes, of which later ones override earlier ones.
+func pairs(attributes ...map[string]string) (list []*pb.BytesBytesPair) {
+	all := map[string]string{}
+	for _, some := range attributes {
+		maps.Copy(all, some)
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, &pb.BytesBytesPair{First: []byte(name), Second: []byte(all[name])})
+	}
+	return list
 }
 
 func (s *server) message() *pb.ServerName {
@@ -155,12 +200,7 @@ func (c *Cluster) getClusterStatus(*server, *pb.GetClusterStatusRequest, *[]byte
 		for _, t := range c.tables {
 			for _, r := range t.regions {
 				if r.open && r.server == s {
-					files := 0
-					for _, f := range r.stores {
-						files += len(f)
-					}
-					report.RegionLoads = append(report.RegionLoads, &pb.RegionLoad{Storefiles: proto.Uint32(uint32(files)), RegionSpecifier: &pb.RegionSpecifier{
-						Type: pb.RegionSpecifier_REGION_NAME.Enum(), Value: r.name}})
+					report.RegionLoads = append(report.RegionLoads, r.load())
 				}
 			}
 		}
@@ -169,18 +209,43 @@ func (c *Cluster) getClusterStatus(*server, *pb.GetClusterStatusRequest, *[]byte
 	return &pb.GetClusterStatusResponse{ClusterStatus: status}, nil
 }
 
+// load is a region server's report about a region. It counts whole megabytes, and one for a region that has any cells.
+func (r *region) load() *pb.RegionLoad {
+	files, size := 0, 0
+	for _, all := range r.stores {
+		files += len(all)
+		for _, f := range all {
+			size += f.size()
+		}
+	}
+	if size > 0 {
+		size = max(1, size>>20)
+	}
+	return &pb.RegionLoad{Storefiles: proto.Uint32(uint32(files)), StorefileSize_MB: proto.Uint32(uint32(size)), RegionSpecifier: &pb.RegionSpecifier{
+		Type: pb.RegionSpecifier_REGION_NAME.Enum(), Value: r.name}}
+}
+
 func (c *Cluster) moveRegion(_ *server, request *pb.MoveRegionRequest, _ *[]byte) (proto.Message, error) {
 	if c.denyMoves {
-		return nil, refusal{exceptions + "security.AccessDeniedException", "Insufficient permissions (action=ADMIN)"}
+		return nil, refusal{class: exceptions + "security.AccessDeniedException", why: "Insufficient permissions (action=ADMIN)"}
 	}
-	_, r := c.region(request.GetRegion().GetValue())
-	if r == nil || !r.open {
-		return nil, refusal{exceptions + "UnknownRegionException", string(request.GetRegion().GetValue())}
+	name := request.GetRegion().GetValue()
+	_, r := c.region(name)
+	if r == nil {
+		class := "UnknownRegionException"
+		if c.isParent(name) {
+			class = "client.DoNotRetryRegionException" // the master has it in the state SPLIT
+		}
+		return nil, refusal{class: exceptions + class, why: string(name)}
 	}
 	for _, s := range c.servers[1:] {
-		if proto.Equal(s.message(), request.DestServerName) && s != r.server {
-			c.open(r, s)
+		if !proto.Equal(s.message(), request.DestServerName) || s == r.server {
+			continue
 		}
+		if !r.open {
+			return nil, refusal{class: exceptions + "client.DoNotRetryRegionException", why: fmt.Sprintf("%q is not open", name)}
+		}
+		c.move(r, s)
 	}
 	return &pb.MoveRegionResponse{}, nil
 }
@@ -274,13 +339,23 @@ func (q *question) wants(family string, qualifier []byte) bool {
 	})
 }
 
-// row are the cells of a row that answer a question.
-func (q *question) row(t *table, r *region, row []byte) (found []cell.Cell, err error) {
+// check refuses a question about a family that the table lacks.
+func (q *question) check(t *table) error {
 	for _, c := range q.columns {
 		if t.family(string(c.Family)) == nil {
-			return nil, refusal{exceptions + "regionserver.NoSuchColumnFamilyException", fmt.Sprintf("Column family %s does not exist", c.Family)}
+			return refusal{class: exceptions + "regionserver.NoSuchColumnFamilyException", why: fmt.Sprintf("Column family %s does not exist", c.Family)}
 		}
 	}
+	return nil
+}
+
+// asks reports whether the question asks for any column of a family.
+func (q *question) asks(family string) bool {
+	return q.columns == nil || slices.ContainsFunc(q.columns, func(c *pb.Column) bool { return string(c.Family) == family })
+}
+
+// row are the cells of a row that answer a question.
+func (q *question) row(t *table, r *region, row []byte) (found []cell.Cell) {
 	for i := range t.families {
 		f, n := &t.families[i], 0
 		v := q.view
@@ -299,7 +374,7 @@ func (q *question) row(t *table, r *region, row []byte) (found []cell.Cell, err 
 		}
 	}
 	slices.SortStableFunc(found, func(a, b cell.Cell) int { return bytes.Compare(a.Family, b.Family) })
-	return found, nil
+	return found
 }
 
 // served finds a region that a server has open; for hbase:meta, nil.
@@ -318,6 +393,9 @@ func (c *Cluster) served(s *server, name []byte) (*table, *region, error) {
 			c.Reached("a server answers for a region that is open elsewhere")
 			return old.table, old.region, nil
 		}
+	}
+	if gone, ok := s.movedAway[encodedName(name)]; ok && gone.process == s.startCode && time.Since(gone.time) < remembered {
+		return nil, nil, refusal{class: exceptions + "exceptions.RegionMovedException", why: fmt.Sprintf("Region moved to: %s", gone.to.addr()), at: gone.to}
 	}
 	return nil, nil, notServing(name)
 }
@@ -366,10 +444,13 @@ func (c *Cluster) read(s *server, region []byte, get *pb.Get) ([]cell.Cell, erro
 	if err != nil {
 		return nil, err
 	}
-	if t == nil {
+	switch {
+	case t == nil:
 		return c.metaRow(&q, get.Row), nil
+	case !r.holds(get.Row):
+		return nil, refusal{class: exceptions + "regionserver.WrongRegionException", why: fmt.Sprintf("row %q is not in region %q", get.Row, region)}
 	}
-	return q.row(t, r, get.Row)
+	return q.row(t, r, get.Row), q.check(t)
 }
 
 func (c *Cluster) get(s *server, request *pb.GetRequest, block *[]byte) (proto.Message, error) {
@@ -400,52 +481,77 @@ func (c *Cluster) multi(s *server, request *pb.MultiRequest, block *[]byte) (pro
 }
 
 func exception(err error) *pb.NameBytesPair {
-	class := exceptions + "DoNotRetryIOException"
-	if refused, ok := err.(refusal); ok {
-		class = refused.class
-	}
-	return &pb.NameBytesPair{Name: &class, Value: []byte(class + ": " + err.Error())}
+	r := refused(err)
+	return &pb.NameBytesPair{Name: &r.class, Value: []byte(r.Error())}
 }
 
 // scanner has the rows that an open scanner has yet to return.
 type scanner struct {
-	server *server
+	server  *server
+	process int64  // the server's start code
+	region  []byte // its name
+	opened  int64  // when the server opened the region; 0: hbase:meta
+	// rows are those that are stored. Some are empty: no cell answers the question.
 	rows   [][]cell.Cell
+	next   uint64 // number of the next request
+	closed bool
 }
 
-// scan answers all requests of a scanner. A scanner sees its region as it was when it was opened.
+// scan answers all requests of a scanner. A scanner sees its region as it was when it was opened, and ends with the
+// region's opening.
 func (c *Cluster) scan(s *server, request *pb.ScanRequest, block *[]byte) (proto.Message, error) {
 	var open *scanner
 	id := request.GetScannerId()
 	if request.Scan != nil {
-		rows, err := c.scanRows(s, request)
-		if err != nil {
+		var err error
+		if open, err = c.openScanner(s, request); err != nil {
 			return nil, err
 		}
 		c.lastID++
-		id, open = c.lastID, &scanner{s, rows}
+		id = c.lastID
 		c.scanners[id] = open
-	} else if open = c.scanners[id]; open == nil || open.server != s {
-		return nil, refusal{exceptions + "UnknownScannerException", fmt.Sprint(id)}
+	} else if open = c.scanners[id]; open == nil || open.server != s || open.process != s.startCode {
+		return nil, refusal{class: exceptions + "UnknownScannerException", why: fmt.Sprint(id)}
 	}
 	answer := &pb.ScanResponse{ScannerId: &id}
-	n := min(int(request.GetNumberOfRows()), len(open.rows))
-	for _, row := range open.rows[:n] {
-		answer.CellsPerResult = append(answer.CellsPerResult, uint32(len(row)))
-		answer.PartialFlagPerResult = append(answer.PartialFlagPerResult, false)
-		appendCells(block, row)
-	}
-	open.rows = open.rows[n:]
-	answer.MoreResultsInRegion = proto.Bool(len(open.rows) > 0)
-	answer.MoreResults = proto.Bool(true)
-	if len(open.rows) == 0 || request.GetCloseScanner() {
+	outOfOrder := refusal{class: exceptions + "exceptions.OutOfOrderScannerNextException", why: fmt.Sprintf("number %d, expected %d", request.GetNextCallSeq(), open.next)}
+	switch {
+	case open.closed && request.NextCallSeq != nil && request.GetNextCallSeq() != open.next+1: // HBase's, too, is one too high
+		return nil, outOfOrder
+	case open.closed:
+		return answer, nil
+	case open.opened != 0 && !c.isOpening(s, open.region, open.opened):
 		delete(c.scanners, id)
+		return nil, notServing(open.region)
+	case request.NextCallSeq != nil && request.GetNextCallSeq() != open.next:
+		return nil, outOfOrder
+	case request.NextCallSeq != nil:
+		open.next++
+	}
+	for left := request.GetNumberOfRows(); left > 0 && len(open.rows) > 0; open.rows = open.rows[1:] {
+		if row := open.rows[0]; len(row) > 0 {
+			left--
+			answer.CellsPerResult = append(answer.CellsPerResult, uint32(len(row)))
+			answer.PartialFlagPerResult = append(answer.PartialFlagPerResult, false)
+			appendCells(block, row)
+		}
+	}
+	answer.MoreResultsInRegion = proto.Bool(len(open.rows) > 0 || request.GetNumberOfRows() == 0)
+	answer.MoreResults = proto.Bool(true)
+	if !answer.GetMoreResultsInRegion() || request.GetCloseScanner() {
+		open.closed, open.rows = true, nil
 	}
 	return answer, nil
 }
 
-// scanRows are the rows of a region that a scan asks for.
-func (c *Cluster) scanRows(s *server, request *pb.ScanRequest) (rows [][]cell.Cell, err error) {
+// isOpening reports whether a server has a region open since that time.
+func (c *Cluster) isOpening(s *server, name []byte, opened int64) bool {
+	_, r, err := c.served(s, name)
+	return err == nil && r.opened == opened
+}
+
+// openScanner makes a scanner with all rows of a region that a scan asks for.
+func (c *Cluster) openScanner(s *server, request *pb.ScanRequest) (*scanner, error) {
 	t, r, err := c.served(s, request.GetRegion().GetValue())
 	if err != nil {
 		return nil, err
@@ -454,15 +560,24 @@ func (c *Cluster) scanRows(s *server, request *pb.ScanRequest) (rows [][]cell.Ce
 	if err != nil {
 		return nil, err
 	}
+	open := &scanner{server: s, process: s.startCode, region: request.GetRegion().GetValue()}
 	if t == nil {
-		return c.metaScan(&q, request.Scan), nil
+		open.rows = c.metaScan(&q, request.Scan)
+		return open, nil
 	}
+	open.opened = r.opened
 	if request.Scan.GetReversed() {
 		return nil, fmt.Errorf("the simulated cluster scans only %s backwards", metaRegion)
 	}
+	if err := q.check(t); err != nil {
+		return nil, err
+	}
 	var names [][]byte
-	for _, files := range r.stores {
+	for family, files := range r.stores {
 		for _, f := range files {
+			if !q.asks(family) || !f.within(q.view.from, q.view.to) {
+				continue
+			}
 			for _, row := range eachRow(f.rows(request.Scan.StartRow, request.Scan.StopRow)) {
 				names = append(names, row[0].Row)
 			}
@@ -470,13 +585,7 @@ func (c *Cluster) scanRows(s *server, request *pb.ScanRequest) (rows [][]cell.Ce
 	}
 	slices.SortFunc(names, bytes.Compare)
 	for _, name := range slices.CompactFunc(names, bytes.Equal) {
-		cells, err := q.row(t, r, name)
-		if err != nil {
-			return nil, err
-		}
-		if len(cells) > 0 {
-			rows = append(rows, cells)
-		}
+		open.rows = append(open.rows, q.row(t, r, name))
 	}
-	return rows, nil
+	return open, nil
 }

@@ -241,7 +241,7 @@ func TestTableThatCantBeRead(t *testing.T) {
 func TestHowATableIsRead(t *testing.T) {
 	t.Parallel()
 	for whole, want := range map[bool]string{
-		false: "comparing 6 source rows with table t (about 0 B), one range scan per region",
+		false: "comparing 6 source rows with table t (about 2.0 MiB), one range scan per region",
 		true:  ", scans of all regions",
 	} {
 		c := newTableCase(t)
@@ -372,7 +372,7 @@ func TestLoadedSums(t *testing.T) {
 		}
 		if said := strings.Join(c.said, "\n"); change.failed != errcode.TableDisabled &&
 			!strings.Contains(said, "counting the 12 cells of 6 rows with timestamp 1795132800000 in table t: "+
-				"2 range scans (at most 0 B); the source is not read") {
+				"2 range scans (at most 2.0 MiB); the source is not read") {
 			t.Errorf("%s: said %q", change.what, said)
 		}
 	}
