@@ -103,14 +103,14 @@ search:
 	BULKLOAD_SCHEDULES=$(SCHEDULES) go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestSearch$$' ./jobs
 	BULKLOAD_HISTORIES=$(HISTORIES) go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestProofHistories$$' ./jobs/loading
 
-# The same on a real cluster, whose servers are restarted: one test at a time, because all use the same cluster. make
-# search-cluster HISTORIES=100
+# The same on a real cluster, whose servers are restarted: one test at a time, because all use the same cluster. Also sequences of
+# up to 20 steps after which the simulated cluster must answer as the real one. make search-cluster HISTORIES=100
 search-cluster: HISTORIES = 30
 search-cluster:
 	mkdir -p $(CLUSTER)
 	trap 'go run ./internal/test/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
 	go run ./internal/test/testcluster/cluster up -dir $(CLUSTER) -rs 2 && \
-	BULKLOAD_SUITE=search-cluster BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_HISTORIES=$(HISTORIES) go test -v -count=1 -timeout 180m -vet=off -pgo=off -parallel 1 -run 'ProofHistoriesOnCluster|WhatLosesNoRowsIsNoLoss' ./jobs/loading
+	BULKLOAD_SUITE=search-cluster BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_HISTORIES=$(HISTORIES) go test -v -count=1 -timeout 180m -vet=off -pgo=off -p 1 -parallel 1 -run 'ProofHistoriesOnCluster|WhatLosesNoRowsIsNoLoss|AnswersAsHBase' ./jobs/loading ./internal/test/simcluster
 
 # Longer tests on a cluster with Kerberos: every pair of protections, NameNodes that fail over, servers that die, a run of several
 # ticket lives, servers that offer only some protections. One package runs after another, because most start a cluster of their

@@ -16,138 +16,23 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/realtable"
 	"bulkload/internal/test/simcluster"
 	"bulkload/internal/test/testcluster"
 	"bulkload/internal/test/testrand"
 	"bulkload/load"
 )
 
-// realWorld is a table of a real cluster.
+// realWorld is a table of a real cluster, which every history calls historyTable.
 type realWorld struct {
-	t         testing.TB
-	cluster   *testcluster.Cluster
-	oracle    *testcluster.Oracle
-	fs        storage.FS
-	folder    string // in HDFS, of the files that are loaded
-	written   int    // of these
-	client    *load.Cluster
-	ctx       context.Context
-	table     string            // that every history calls historyTable
-	families  []string          // of now
-	snapshots map[string]string // HBase's names
-	taken     int
-}
-
-func (w *realWorld) run(args ...string) error {
-	_, err := w.oracle.Run(args...)
-	return err
-}
-
-func (w *realWorld) Create(_ string, splits [][]byte, families ...simcluster.Family) error {
-	// A simulated cluster compacts only where a history says so. A store that compacted by itself would forget delete
-	// markers.
-	settings := []string{"TABLE:hbase.hstore.compaction.min=1000"}
-	var names []string
-	for _, f := range families {
-		names = append(names, f.Name)
-		for k, v := range f.Attributes {
-			settings = append(settings, fmt.Sprintf("%s:%s=%s", f.Name, k, v))
-		}
-	}
-	var keys []string
-	for _, s := range splits {
-		keys = append(keys, string(s))
-	}
-	w.families = names
-	return w.run(append([]string{"create", w.table, strings.Join(names, ","), strings.Join(keys, ",")}, settings...)...)
-}
-
-func (w *realWorld) Drop(string) error    { return w.run("drop", w.table) }
-func (w *realWorld) Disable(string) error { return w.run("disable", w.table) }
-func (w *realWorld) Enable(string) error  { return w.run("enable", w.table) }
-
-func (w *realWorld) Truncate(_ string, preserve bool) error {
-	if preserve {
-		return w.run("truncate", w.table, "-preserve")
-	}
-	return w.run("truncate", w.table)
-}
-
-func (w *realWorld) TruncateRegion(_ string, row []byte) error {
-	return w.run("truncate-region", w.table, string(row))
-}
-
-// Alter removes families, adds them, or sets attributes of those that stay.
-func (w *realWorld) Alter(_ string, families ...simcluster.Family) error {
-	for _, name := range w.families {
-		if !slices.ContainsFunc(families, func(f simcluster.Family) bool { return f.Name == name }) {
-			if err := w.run("delete-family", w.table, name); err != nil {
-				return err
-			}
-		}
-	}
-	before := w.families
-	w.families = nil
-	for _, f := range families {
-		w.families = append(w.families, f.Name)
-		args := []string{"alter", w.table, f.Name}
-		if !slices.Contains(before, f.Name) {
-			args[0] = "add-family"
-		} else if len(families) != len(before) {
-			continue // another one came or went
-		}
-		for k, v := range f.Attributes {
-			args = append(args, k+"="+v)
-		}
-		if err := w.run(args...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *realWorld) Snapshot(_, snapshot string) error {
-	if old := w.snapshots[snapshot]; old != "" {
-		if err := w.run("delete-snapshot", old); err != nil {
-			return err
-		}
-	}
-	w.taken++
-	w.snapshots[snapshot] = fmt.Sprintf("%s_%d", w.table, w.taken)
-	return w.run("snapshot", w.snapshots[snapshot], w.table)
-}
-
-// Restore restores a table that is disabled, or was dropped. The oracle deletes the snapshot, so it is taken again.
-func (w *realWorld) Restore(snapshot string) error {
-	name := w.snapshots[snapshot]
-	delete(w.snapshots, snapshot)
-	how := "restore"
-	if out, err := w.oracle.Run("regions", w.table); err != nil || out == "" {
-		how = "reclone"
-	}
-	if err := w.run(how, name, w.table); err != nil {
-		return err
-	}
-	return w.Snapshot("", snapshot)
-}
-
-func (w *realWorld) Split(_ string, row []byte) error { return w.run("split", w.table, string(row)) }
-
-// Merge merges two regions, and first compacts the table: regions that have split shortly before could not be merged
-// otherwise.
-func (w *realWorld) Merge(_ string, row []byte) error {
-	table, err := w.client.Table(w.ctx, w.table)
-	if err != nil {
-		return err
-	}
-	end := table.Overlapping(row, row)[0].End
-	if len(end) == 0 {
-		return fmt.Errorf("there is no region after that of row %q", row)
-	}
-	if err := w.run("compact", w.table); err != nil {
-		return err
-	}
-	return w.run("merge", w.table, string(row), string(end))
+	*realtable.Table
+	t       testing.TB
+	cluster *testcluster.Cluster
+	fs      storage.FS
+	folder  string // in HDFS, of the files that are loaded
+	written int    // of these
+	client  *load.Cluster
+	ctx     context.Context
 }
 
 // likeReal is a simulated cluster that compacts as a realWorld does, so that both forget the same delete markers.
@@ -169,21 +54,16 @@ func (w likeReal) Merge(name string, row []byte) error {
 	return w.Compact(name, nil, 0, true)
 }
 
-func (w *realWorld) Move(_ string, row []byte) error { return w.run("move", w.table, string(row)) }
-
-// Compact compacts the whole table; so does likeReal.
-func (w *realWorld) Compact(string, []byte, int, bool) error { return w.run("compact", w.table) }
-
 // BulkLoad hands over a file for each region and family that the cells belong to. The files' rows are not looked for:
 // the proof that is tested does that.
 func (w *realWorld) BulkLoad(_ string, cells []cell.Cell) error {
-	table, err := w.client.Table(w.ctx, w.table)
+	table, err := w.client.Table(w.ctx, w.Name)
 	if err != nil {
 		return err
 	}
 	var files []load.HFile
 	for _, r := range table.Regions {
-		for _, family := range w.families {
+		for _, family := range w.Families {
 			in := slices.DeleteFunc(slices.Clone(cells), func(c cell.Cell) bool {
 				return string(c.Family) != family || bytes.Compare(c.Row, r.Start) < 0 || len(r.End) > 0 && bytes.Compare(c.Row, r.End) >= 0
 			})
@@ -197,7 +77,7 @@ func (w *realWorld) BulkLoad(_ string, cells []cell.Cell) error {
 			files = append(files, f)
 		}
 	}
-	_, err = w.client.LoadFrom(w.ctx, w.fs, w.table, files, load.Hooks{})
+	_, err = w.client.LoadFrom(w.ctx, w.fs, w.Name, files, load.Hooks{})
 	return err
 }
 
@@ -226,24 +106,14 @@ func (w *realWorld) write(family string, cells []cell.Cell) (f load.HFile, err e
 	return load.HFile{Family: family, URI: w.fs.URI(name), FirstRow: cells[0].Row, LastRow: cells[len(cells)-1].Row}, nil
 }
 
-// Put writes cells as a client does, and has them flushed.
-func (w *realWorld) Put(_ string, cells ...cell.Cell) error {
-	args := []string{"put", w.table}
-	for _, c := range cells {
-		if c.Type == cell.DeleteFamily {
-			args = append(args, fmt.Sprintf("%s,%s,,%d", c.Row, c.Family, c.Timestamp))
-		} else {
-			args = append(args, fmt.Sprintf("%s,%s,%s,%d,%s", c.Row, c.Family, c.Qualifier, c.Timestamp, c.Value))
-		}
-	}
-	return w.run(args...)
-}
-
 // Restart crashes both region servers and starts them again, one after the other, so that each region is opened again:
 // a single one may have others than that of a simulated cluster. It waits for the regions.
 func (w *realWorld) Restart(int) {
 	for _, server := range []string{"rs1", "rs2"} {
-		if err := errors.Join(w.cluster.Kill(server), w.cluster.StartRole(w.ctx, server), w.run("scan", w.table)); err != nil {
+		if err := errors.Join(w.cluster.Kill(server), w.cluster.StartRole(w.ctx, server)); err != nil {
+			w.t.Error(err)
+		}
+		if _, err := w.cluster.Oracle(w.t).Run("scan", w.Name); err != nil {
 			w.t.Error(err)
 		}
 	}
@@ -260,7 +130,7 @@ func (w *realWorld) Interrupt(int, func()) {}
 func (w *realWorld) Unreadable(_ string, _ int, cells []cell.Cell) (lost []cell.Cell) {
 	for _, c := range cells {
 		readable := false
-		err := w.client.ScanRange(w.ctx, w.table, c.Row, append(bytes.Clone(c.Row), 0), func(f *cell.Cell) error {
+		err := w.client.ScanRange(w.ctx, w.Name, c.Row, append(bytes.Clone(c.Row), 0), func(f *cell.Cell) error {
 			if bytes.Equal(f.Family, c.Family) && bytes.Equal(f.Qualifier, c.Qualifier) {
 				readable = f.Timestamp > c.Timestamp || f.Timestamp == c.Timestamp && bytes.Equal(f.Value, c.Value)
 			}
@@ -312,22 +182,17 @@ func TestProofHistoriesOnCluster(t *testing.T) {
 			}
 			defer client.Close()
 			for i := worker; i < len(all) && !t.Failed(); i += workers {
-				w := &realWorld{t: t, cluster: cluster, oracle: cluster.Oracle(t), client: client, ctx: t.Context(), table: cluster.UniqueTable(t), snapshots: map[string]string{}}
-				if w.fs, w.folder, err = storage.ResolveAs(cluster.FS()+"/histories/"+w.table, "/", conf, storage.Identity{User: me.Username}); err != nil {
+				w := &realWorld{Table: realtable.New(cluster.Oracle(t), cluster.UniqueTable(t)), t: t, cluster: cluster, client: client, ctx: t.Context()}
+				if w.fs, w.folder, err = storage.ResolveAs(cluster.FS()+"/histories/"+w.Name, "/", conf, storage.Identity{User: me.Username}); err != nil {
 					t.Fatal(err)
 				}
 				begun := time.Now()
-				h := newHistory(w.table, w, client)
+				h := newHistory(w.Name, w, client)
 				h.source = true
 				if err := h.play(t.Context(), all[i]); err != nil {
 					t.Error(err)
 				}
-				for _, name := range w.snapshots {
-					if err := w.run("delete-snapshot", name); err != nil {
-						t.Error(err)
-					}
-				}
-				if err := errors.Join(w.fs.RemoveAll(w.folder), w.fs.Close()); err != nil {
+				if err := errors.Join(w.Close(), w.fs.RemoveAll(w.folder), w.fs.Close()); err != nil {
 					t.Error(err)
 				}
 				simulated := simulate(t, all[i], false, true)
