@@ -170,9 +170,6 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 func (l *requested) commit(family, from string, cells []cell.Cell) error {
 	c, name := l.cluster, l.region.name
 	_, now := c.region(name)
-	if now == nil && !c.isParent(name) { // it was merged, or its table is another
-		return fmt.Errorf("region %q has no folder any more", name)
-	}
 	if err := c.rename(from, ""); err != nil {
 		return err
 	}
@@ -190,8 +187,10 @@ func (l *requested) commit(family, from string, cells []cell.Cell) error {
 		as.stores[family] = append(as.stores[family], f)
 	}
 	switch {
-	case now == nil:
+	case now == nil && c.isParent(name):
 		c.Reached("a file is moved into a region that was split")
+	case now == nil: // the server makes its folder again
+		c.Reached("a file is moved into a region that was merged, or whose table is another")
 	case now != as:
 		c.Reached("a file is moved into a region that is open elsewhere")
 		now.orphans[family] = append(now.orphans[family], f)

@@ -4,14 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"bulkload/cell"
+	"bulkload/internal/hbase"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/test/simcluster"
 	"bulkload/load"
+
+	"github.com/tsuna/gohbase/pb"
 )
 
 // world is a simulated cluster with a table t of three regions, two families and four rows, and a client of it.
@@ -313,4 +317,62 @@ func TestReadsOfATableThatGoes(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestRefusals: the simulated cluster refuses what HBase refuses. TestAnswersAsHBase compares all answers.
+func TestRefusals(t *testing.T) {
+	sim := simcluster.New(2)
+	sim.WithDisk(simcluster.NewDisk())
+	client := sim.Client("tina", func() {})
+	s := newSide(t, "t", "tina", likeReal{sim}, client, client.FS(), "/files")
+	t.Cleanup(sim.Close)
+	want := func(what string, got []string, want string) {
+		t.Helper()
+		if !slices.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
+	families := []load.Family{{Name: "f"}}
+	for _, w := range []string{"ns:t done", "ns:t error, exists already", "t done"} {
+		name, _, _ := strings.Cut(w, " ")
+		_, err := s.client.Create(s.ctx, name, families, [][]byte{row('m')})
+		want("create", []string{name + " " + kinds(err)}, w)
+	}
+	s.look()
+	f := &file{"f", "1", []cell.Cell{{Row: row('a'), Family: []byte("f"), Qualifier: []byte("c"), Timestamp: 1, Type: cell.Put, Value: []byte("v")}}}
+	s.write(f)
+	token := must(s.server(0).PrepareBulkLoad(s.ctx, s.id(), s.regions[0].name))
+	path := hbase.FamilyPath{Family: "f", Path: s.fs.URI(s.path(f))}
+	loaded, err := s.server(0).BulkLoadHFile(s.ctx, &hbase.BulkLoadHFileRequest{Region: s.regions[0].name, Bulk: token, Files: []hbase.FamilyPath{path, path}})
+	want("the same file twice", []string{fmt.Sprint(loaded, said(err), s.where(f, token))}, "falsedone  1: at its source false, staged true, the family's folder true")
+	want("the same file twice", s.scanOnce(0, &pb.Scan{}, 9), "scan: 0 cells, more true, in the region false, partial false, with an id: true")
+
+	must(0, sim.BulkLoad("t", f.cells))
+	must(0, sim.BulkLoad("t", []cell.Cell{{Row: row('b'), Family: []byte("f"), Timestamp: 1, Type: cell.Put}}))
+	begin := func() uint64 {
+		return must(s.server(0).Scan(s.ctx, hbase.OpenScanner(s.regions[0].name, &pb.Scan{}, 1))).Scanner
+	}
+	next := func(id, number uint64) []string { return scanned(s.server(0).Scan(s.ctx, hbase.NextOf(id, 9, number))) }
+	id := begin()
+	want("a number too high", next(id, 2), "scan: OutOfOrderScannerNextException, do not retry")
+	want("the next rows", next(id, 1), "scan: 1 cells, more true, in the region false, partial false, with an id: true")
+	want("after the end", next(id, 2), "scan: OutOfOrderScannerNextException, do not retry")
+	want("closed after the end", scanned(s.server(0).Scan(s.ctx, hbase.CloseOf(id))), "scan: the scanner is closed")
+	want("an unknown scanner", next(99, 1), "scan: UnknownScannerException, do not retry")
+	get := func(region int, at byte) []string {
+		_, err := s.server(region).Get(s.ctx, s.regions[region].name, &pb.Get{Row: row(at)})
+		return []string{said(err)}
+	}
+	want("a row of another region", get(0, 'x'), "WrongRegionException")
+	id = begin()
+	must(0, sim.Move("t", row('a')))
+	want("a scan of a region that has moved", next(id, 1), "scan: NotServingRegionException")
+	want("a region that has moved", get(0, 'a'), "RegionMovedException, with the place")
+	want("to an unknown region", []string{said(s.master().MoveRegion(s.ctx, "unknown", hbase.ServerName{Host: "server1", Port: 16020}))}, "UnknownRegionException, do not retry")
+	must(0, sim.Disable("t"))
+	s.look()
+	_, err = s.server(0).PrepareBulkLoad(s.ctx, s.id(), s.regions[0].name)
+	want("prepare by a closed region", []string{said(err)}, "NotServingRegionException")
+	want("clean up by a closed region", []string{said(s.server(0).CleanupBulkLoad(s.ctx, token, s.regions[0].name))}, "NotServingRegionException")
+	want("move a closed region", []string{said(s.master().MoveRegion(s.ctx, s.encoded(0), s.other(0)))}, "DoNotRetryRegionException, do not retry")
 }
