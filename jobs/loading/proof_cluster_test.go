@@ -16,7 +16,7 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
-	"bulkload/internal/test/realtable"
+	"bulkload/internal/test/livetable"
 	"bulkload/internal/test/simcluster"
 	"bulkload/internal/test/testcluster"
 	"bulkload/internal/test/testrand"
@@ -25,7 +25,7 @@ import (
 
 // realWorld is a table of a real cluster, which every history calls historyTable.
 type realWorld struct {
-	*realtable.Table
+	*livetable.Table
 	t       testing.TB
 	cluster *testcluster.Cluster
 	fs      storage.FS
@@ -182,7 +182,7 @@ func TestProofHistoriesOnCluster(t *testing.T) {
 			}
 			defer client.Close()
 			for i := worker; i < len(all) && !t.Failed(); i += workers {
-				w := &realWorld{Table: realtable.New(cluster.Oracle(t), cluster.UniqueTable(t)), t: t, cluster: cluster, client: client, ctx: t.Context()}
+				w := &realWorld{Table: livetable.New(cluster.Oracle(t), cluster.UniqueTable(t)), t: t, cluster: cluster, client: client, ctx: t.Context()}
 				if w.fs, w.folder, err = storage.ResolveAs(cluster.FS()+"/histories/"+w.Name, "/", conf, storage.Identity{User: me.Username}); err != nil {
 					t.Fatal(err)
 				}

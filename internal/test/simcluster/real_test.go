@@ -25,7 +25,7 @@ import (
 	"bulkload/internal/hbase"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
-	"bulkload/internal/test/realtable"
+	"bulkload/internal/test/livetable"
 	"bulkload/internal/test/simcluster"
 	"bulkload/internal/test/testcluster"
 	"bulkload/internal/test/testrand"
@@ -1083,7 +1083,7 @@ func playBoth(t *testing.T, cluster *testcluster.Cluster, rng *rand.Rand, longes
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := realtable.New(cluster.Oracle(t), cluster.UniqueTable(t))
+	table := livetable.New(cluster.Oracle(t), cluster.UniqueTable(t))
 	files, folder, err := storage.ResolveAs(cluster.FS()+"/asHBase/"+table.Name, "/", conf, storage.Identity{User: me.Username})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
-// Package realtable changes a table of a real cluster by methods like those of simcluster.Cluster, so that a test can do
+// Package livetable changes a table of a real cluster by methods like those of simcluster.Cluster, so that a test can do
 // the same to both.
-package realtable
+package livetable
 
 import (
 	"errors"
