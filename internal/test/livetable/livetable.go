@@ -1,5 +1,5 @@
-// Package livetable changes a table of a real cluster by methods like those of simcluster.Cluster, so that a test can do
-// the same to both.
+// Package livetable changes a table of a real cluster by methods like those of simcluster.Cluster, so that a test can
+// do the same to both.
 package livetable
 
 import (

@@ -12,11 +12,13 @@ import (
 
 // The master's part in the creation of tables. Its procedures end at once.
 
-func (c *Cluster) getNamespaceDescriptor(_ *server, request *pb.GetNamespaceDescriptorRequest, _ *[]byte) (proto.Message, error) {
+func (c *Cluster) getNamespaceDescriptor(_ *server, request *pb.GetNamespaceDescriptorRequest,
+	_ *[]byte) (proto.Message, error) {
 	if !slices.Contains(c.namespaces, request.GetNamespaceName()) {
 		return nil, refusal{class: exceptions + "NamespaceNotFoundException", why: request.GetNamespaceName()}
 	}
-	return &pb.GetNamespaceDescriptorResponse{NamespaceDescriptor: &pb.NamespaceDescriptor{Name: []byte(request.GetNamespaceName())}}, nil
+	found := &pb.NamespaceDescriptor{Name: []byte(request.GetNamespaceName())}
+	return &pb.GetNamespaceDescriptorResponse{NamespaceDescriptor: found}, nil
 }
 
 // createNamespace answers with the procedure in field 1, which package pb lacks.
@@ -35,7 +37,8 @@ func (c *Cluster) createNamespace(_ *server, request *pb.CreateNamespaceRequest,
 func (c *Cluster) createTable(_ *server, request *pb.CreateTableRequest, _ *[]byte) (proto.Message, error) {
 	id, err := c.procedure(request.GetNonceGroup(), request.GetNonce(), func() error {
 		schema := request.GetTableSchema()
-		name := hbase.TableName{Namespace: string(schema.GetTableName().GetNamespace()), Qualifier: string(schema.GetTableName().GetQualifier())}
+		name := hbase.TableName{Namespace: string(schema.GetTableName().GetNamespace()),
+			Qualifier: string(schema.GetTableName().GetQualifier())}
 		if !slices.Contains(c.namespaces, name.Namespace) {
 			return refusal{class: exceptions + "NamespaceNotFoundException", why: name.Namespace}
 		}
@@ -66,7 +69,8 @@ func (c *Cluster) procedure(group, nonce uint64, do func() error) (id uint64, er
 	return id, nil
 }
 
-func (c *Cluster) getProcedureResult(_ *server, request *pb.GetProcedureResultRequest, _ *[]byte) (proto.Message, error) {
+func (c *Cluster) getProcedureResult(_ *server, request *pb.GetProcedureResultRequest, _ *[]byte) (proto.Message,
+	error) {
 	state := pb.GetProcedureResultResponse_NOT_FOUND
 	if id := request.GetProcId(); id > 0 && id <= uint64(len(c.procedures)) {
 		state = pb.GetProcedureResultResponse_FINISHED
