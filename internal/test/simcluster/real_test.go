@@ -425,9 +425,8 @@ func (s *side) hfile(f *file) load.HFile {
 	return h
 }
 
-// where says whether a file is at its source and in a staging folder.
+// where says whether a file is at its source, and in a staging folder ("": none is looked at).
 func (s *side) where(f *file, token string) string {
-	_, folder := storage.SplitURI(token)
 	is := func(name string) bool {
 		_, err := s.fs.Stat(name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -435,8 +434,12 @@ func (s *side) where(f *file, token string) string {
 		}
 		return err == nil
 	}
-	return fmt.Sprintf("  %s: at its source %t, staged %t, the family's folder %t", f.name, is(s.path(f)),
-		is(path.Join(folder, f.family, f.name)),
+	text := fmt.Sprintf("  %s: at its source %t", f.name, is(s.path(f)))
+	if token == "" {
+		return text
+	}
+	_, folder := storage.SplitURI(token)
+	return text + fmt.Sprintf(", staged %t, the family's folder %t", is(path.Join(folder, f.family, f.name)),
 		is(path.Join(folder, f.family)))
 }
 

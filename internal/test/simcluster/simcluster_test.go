@@ -374,5 +374,7 @@ func TestRefusals(t *testing.T) {
 	_, err = s.server(0).PrepareBulkLoad(s.ctx, s.id(), s.regions[0].name)
 	want("prepare by a closed region", []string{said(err)}, "NotServingRegionException")
 	want("clean up by a closed region", []string{said(s.server(0).CleanupBulkLoad(s.ctx, token, s.regions[0].name))}, "NotServingRegionException")
-	want("move a closed region", []string{said(s.master().MoveRegion(s.ctx, s.encoded(0), s.other(0)))}, "DoNotRetryRegionException, do not retry")
+	for _, to := range []hbase.ServerName{s.other(0), s.serverName(s.regions[0].server)} {
+		want("move a closed region", []string{said(s.master().MoveRegion(s.ctx, s.encoded(0), to))}, "DoNotRetryRegionException, do not retry")
+	}
 }

@@ -239,7 +239,7 @@ func (c *Cluster) moveRegion(_ *server, request *pb.MoveRegionRequest, _ *[]byte
 		return nil, refusal{class: exceptions + class, why: string(name)}
 	}
 	for _, s := range c.servers[1:] {
-		if !proto.Equal(s.message(), request.DestServerName) || s == r.server {
+		if !proto.Equal(s.message(), request.DestServerName) || r.open && s == r.server {
 			continue
 		}
 		if !r.open {
