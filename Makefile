@@ -103,7 +103,14 @@ search:
 	BULKLOAD_SCHEDULES=$(SCHEDULES) go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestSearch$$' ./jobs
 	BULKLOAD_HISTORIES=$(HISTORIES) go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestProofHistories$$' ./jobs/loading
 
-# The same on a real cluster, whose servers are restarted: one test at a time, because all use the same cluster. make
+# A part of an exhaustive search: each fault at each call (43,000 schedules), and each pair of faults of a small load (940,000, about
+# six hours): make search-faults PART=3/20
+PART ?= 1/20
+.PHONY: search-faults
+search-faults:
+	BULKLOAD_PART=$(PART) go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestEvery(Fault|PairOfFaults)$$' ./jobs
+
+# Histories on a real cluster, whose servers are restarted: one test at a time, because all use the same cluster. make
 # search-cluster HISTORIES=100
 search-cluster: HISTORIES = 30
 search-cluster:

@@ -352,6 +352,9 @@ func (l *loadRun) check(table *Table, files []HFile) error {
 func (l *loadRun) checkSource(f *pendingFile) error {
 	info, err := l.fs.Stat(f.path)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errcode.RunAgain.Errorf("%s is gone since this command found it: a region server that hung with an earlier "+
+			"load has taken it, or somebody has moved or deleted it; run this again, which finds out: %w", f.URI, err)
 	case err != nil:
 		return fmt.Errorf("look at file %s: %w", f.URI, err)
 	case info.Dir:

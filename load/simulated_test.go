@@ -224,7 +224,7 @@ func TestRefusedBeforeAnyRequest(t *testing.T) {
 			errcode.LoadStraddles, `before "g"`},
 		"no rows": {"t", func(_ *simulation, f *HFile) { f.FirstRow = nil }, ErrRefused, errcode.HFileCorrupt,
 			`from ""`},
-		"gone": {"t", func(_ *simulation, f *HFile) { f.URI += "0" }, fs.ErrNotExist, "", "20"},
+		"gone": {"t", func(_ *simulation, f *HFile) { f.URI += "0" }, fs.ErrNotExist, errcode.RunAgain, "20"},
 		"of one name": {"t", func(_ *simulation, f *HFile) { f.URI = path.Dir(f.URI) + "/below/1" }, ErrRefused,
 			errcode.LoadFiles, "/below/1"},
 		"a folder": {"t", func(_ *simulation, f *HFile) { f.URI = path.Dir(f.URI) }, ErrRefused, errcode.HFileMissing,

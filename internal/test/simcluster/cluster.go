@@ -46,6 +46,7 @@ type Cluster struct {
 	disk      *Disk
 	gate      *Gate
 	clients   int
+	metaLag   time.Duration  // see LagMeta
 	folders   int            // staging folders that were made
 	reached   map[string]int // see Reached
 }
@@ -58,6 +59,7 @@ type server struct {
 	hung      atomic.Bool
 	down      bool                    // the process has ended
 	stale     map[string]*staleRegion // by name, of a server that hung past its session; nil: its session lives
+	denies    bool                    // see Deny
 }
 
 const port = 16020
@@ -86,10 +88,19 @@ type region struct {
 	startCode  int64 // of the server's process when it opened the region
 	openSeq    int64
 	opened     int64             // when, in epoch milliseconds
+	shown      opening           // what hbase:meta has of the last opening
 	seq        int64             // sequence number of the last change
 	stores     map[string][]file // by family
 	orphans    map[string][]file // in its folder, but not known to the server that has it open
 	busy       int               // load requests that a server is working on
+}
+
+// opening says where and when a region was opened.
+type opening struct {
+	server    *server
+	startCode int64
+	seq       int64
+	at        int64 // in epoch milliseconds
 }
 
 // New makes a cluster with that many region servers, and without tables.
@@ -244,6 +255,27 @@ func (c *Cluster) open(r *region, s *server) {
 	r.seq++ // the log's marker of the opening
 	// A region is never closed and opened within a millisecond, but the tests' clock may stand still.
 	r.open, r.server, r.startCode, r.openSeq, r.opened = true, s, s.startCode, r.seq, max(c.now(), r.opened+1)
+	now := opening{s, s.startCode, r.seq, r.opened}
+	if c.metaLag == 0 {
+		r.shown = now
+		return
+	}
+	c.Reached("hbase:meta lags behind an opening")
+	time.AfterFunc(c.metaLag, func() {
+		c.locked(func() {
+			if r.opened == now.at {
+				r.shown = now
+			}
+		})
+	})
+}
+
+// LagMeta makes hbase:meta show each opening of a region only after that long; until then it shows that the region is
+// being opened. Region servers answer for it at once.
+func (c *Cluster) LagMeta(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.metaLag = d
 }
 
 // adopt makes all files in a region's folder known, as whoever opens, splits or merges it does.

@@ -240,6 +240,7 @@ func (cl *Client) Kill() {
 		conn.Close()
 	}
 	cl.cluster.gate.drop(cl)
+	cl.cluster.disk.abandon(cl)
 	cl.onKill()
 }
 

@@ -67,6 +67,15 @@ func (c *Cluster) Crash(i int) {
 	time.AfterFunc(restart, func() { c.locked(func() { c.start(s) }) })
 }
 
+// Deny makes the i-th region server refuse all requests of a load for d, as one does that a grant has not reached yet.
+func (c *Cluster) Deny(i int, d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.regionServer(i)
+	s.denies = true
+	time.AfterFunc(d, func() { c.locked(func() { s.denies = false }) })
+}
+
 func (c *Cluster) regionServer(i int) *server { return c.servers[1+i%(len(c.servers)-1)] }
 
 // locked calls a function of a timer.

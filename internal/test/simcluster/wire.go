@@ -60,6 +60,9 @@ func (c *Cluster) done(s *server, r hbasetest.Request) hbasetest.Answer {
 	if !known {
 		call = unknown
 	}
+	if s.denies && strings.HasSuffix(r.Method, "BulkLoad") || s.denies && r.Method == "BulkLoadHFile" {
+		call = denied
+	}
 	var block []byte
 	message, err := call(c, s, r.Param, &block)
 	if err == nil {
@@ -111,6 +114,10 @@ var calls = map[string]handler{
 
 func unknown(*Cluster, *server, []byte, *[]byte) (proto.Message, error) {
 	return nil, refusal{exceptions + "exceptions.UnknownProtocolException", "the simulated cluster has no such method"}
+}
+
+func denied(*Cluster, *server, []byte, *[]byte) (proto.Message, error) {
+	return nil, refusal{exceptions + "security.AccessDeniedException", "Insufficient permissions (action=CREATE)"}
 }
 
 // noService is the answer of a cluster without an AccessController.
