@@ -192,7 +192,8 @@ func (l *loadRun) explain(ctx context.Context, table string, err error) error {
 	}
 	err = fmt.Errorf("load into table %s: %w", table, classify(ctx, err))
 	if l.report.Staging != "" {
-		err = fmt.Errorf("%w; look for files in the staging folder %s, which is kept", err, l.report.Staging)
+		err = fmt.Errorf("%w; files may be left in the staging folder %s: keep it, the next try brings them back", err,
+			l.report.Staging)
 	}
 	return err
 }

@@ -270,8 +270,8 @@ func (c *directoryCommand) checkOtherTables() error {
 	for _, e := range all {
 		if e.Table != c.report.Table && e.State == ledger.Loading {
 			return errcode.OutputUnfinished.Errorf("a load of %s into table %s was interrupted (%s), so that table may have "+
-				"some of the files: finish it first (bulkload load %s %s), or, if it is not wanted any more, delete %s, its "+
-				"entry in the ledger",
+				"some of the files: finish it first (bulkload load %s %s), or, if it is no longer wanted, delete %s, its entry "+
+				"in the ledger",
 				dir, e.Table, e.Time.Format(time.RFC3339), dir, e.Table, c.ledger.EntryURI(e.Key()))
 		}
 	}

@@ -104,13 +104,13 @@ func (l *directoryLoad) claim(e *ledger.Entry) (claim, error) {
 
 func (l *directoryLoad) proof() proof {
 	return proof{cluster: l.cluster, options: l.out.Options,
-		compare: "compare it with what the files were written from", again: l.again()}
+		compare: "compare it with the source of the files", again: l.again()}
 }
 
 // again says what a person can do about files that the table lacks. Unlike a run's files, they can't be written again.
 func (l *directoryLoad) again() string {
-	return fmt.Sprintf("to load them again, put the files into %s once more and repeat the command; if the table has "+
-		"what they are to change, or it is not wanted any more, delete %s, the ledger's entry of this load",
+	return fmt.Sprintf("to load them again, put the files into %s once more and repeat the command; if the table "+
+		"already shows their effect, or they are no longer wanted, delete %s, the ledger's entry of this load",
 		l.out.FS.URI(l.out.Path), l.record.uri())
 }
 

@@ -166,8 +166,8 @@ func (l *Loader) knownEntry(w *output.Run) (e *ledger.Entry, err error) {
 		err = errors.Join(err, known.Close())
 	}
 	if err != nil {
-		w.Options.Warnf("what this job and date has loaded before is not known, so the load of these files may need "+
-			"--on-change reload: %v", err)
+		w.Options.Warnf("what this job and date loaded before can't be read from the ledger, so a load of these files may "+
+			"need --on-change reload: %v", err)
 		return nil, nil
 	}
 	return e, nil

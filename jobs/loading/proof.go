@@ -164,8 +164,8 @@ func (p proof) look(ctx context.Context, c claim, every bool, from, to float64) 
 			return v, nil
 		}
 		if looks == maxLooks {
-			return nil, errcode.HBaseRegion.Errorf("%w: regions of table %s were opened again each time it was asked for the "+
-				"files' rows: run this again when they no longer move",
+			return nil, errcode.HBaseRegion.Errorf("%w: regions of table %s moved each time the files' rows were read: run "+
+				"this again when they no longer move",
 				load.ErrUnavailable, c.table)
 		}
 		if now.Identity() != table.Identity() {
