@@ -11,7 +11,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/md5"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -22,7 +21,6 @@ import (
 	"syscall"
 	"time"
 
-	"bulkload/cell"
 	"bulkload/internal/hbase"
 	"bulkload/internal/test/hbasetest"
 )
@@ -34,21 +32,19 @@ type Cluster struct {
 	tables    map[string]*table
 	snapshots map[string]*table // each is a copy
 	denyMoves bool
+	denyLoads bool
 	lastTime  int64 // see now
 	opened    int   // regions, so that they are spread over the servers
 	scanners  map[uint64]*scanner
 	lastID    uint64 // of a scanner
 	waiting   int    // calls until interrupt
 	interrupt func()
-	staging   string // the folder of the loads' staging folders; "": nobody may load
-	folder    string // the newest staging folder
-	serve     Serve
 	disk      *Disk
-	gate      *Gate
+	gate      *gate
 	clients   int
 	metaLag   time.Duration  // see LagMeta
 	folders   int            // staging folders that were made
-	reached   map[string]int // see Reached
+	states    map[string]int // see reach
 }
 
 // server is a server's process.
@@ -209,21 +205,11 @@ func (c *Cluster) DenyMoves(deny bool) {
 	c.denyMoves = deny
 }
 
-// Serve decides what a region server does with the files of a load request: it may move them to the load's staging
-// folder, or take them. All are on the local disk. It returns the cells that the region gets from them, and whether the
-// server says that they are loaded. An error is an exception; ErrHangUp breaks the connection. Serve must not call
-// methods of the cluster.
-type Serve func(folder string, files []string) (cells []cell.Cell, loaded bool, err error)
-
-// ErrHangUp makes a server break the connection instead of answering a load request.
-var ErrHangUp = errors.New("hang up")
-
-// Loads lets clients load files. Each load gets a new staging folder below staging. Without this call the user lacks
-// the permission.
-func (c *Cluster) Loads(staging string, serve Serve) {
+// DenyLoads makes the cluster refuse to make staging folders, as if the user lacked the permission to load.
+func (c *Cluster) DenyLoads(deny bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.staging, c.serve = staging, serve
+	c.denyLoads = deny
 }
 
 // after is the next living region server after another one, which is itself if there is no other; nil: none lives.
@@ -260,7 +246,7 @@ func (c *Cluster) open(r *region, s *server) {
 		r.shown = now
 		return
 	}
-	c.Reached("hbase:meta lags behind an opening")
+	c.reach("hbase:meta lags behind an opening")
 	time.AfterFunc(c.metaLag, func() {
 		c.locked(func() {
 			if r.opened == now.at {
@@ -281,24 +267,24 @@ func (c *Cluster) LagMeta(d time.Duration) {
 // adopt makes all files in a region's folder known, as whoever opens, splits or merges it does.
 func (c *Cluster) adopt(r *region) {
 	for family, files := range r.orphans {
-		c.Reached("an orphan appears when its region is opened")
+		c.reach("an orphan appears when its region is opened")
 		r.stores[family] = append(r.stores[family], files...)
 	}
 	clear(r.orphans)
 }
 
-// Reached counts a state that is rare.
-func (c *Cluster) Reached(state string) {
-	if c.reached == nil {
-		c.reached = map[string]int{}
+// reach counts a state that is rare.
+func (c *Cluster) reach(state string) {
+	if c.states == nil {
+		c.states = map[string]int{}
 	}
-	c.reached[state]++
+	c.states[state]++
 }
 
 // States are the rare states that were reached, and how often.
-func (c *Cluster) States() map[string]int { return c.reached }
+func (c *Cluster) States() map[string]int { return c.states }
 
-// WithDisk gives the cluster its HDFS. From then on users may load, and files are loaded as HBase does it.
+// WithDisk gives the cluster its HDFS, from which clients load files. Without one, nobody may load.
 func (c *Cluster) WithDisk(d *Disk) { c.disk = d }
 
 // ordered are the tables, in the order of their names.

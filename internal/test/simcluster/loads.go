@@ -3,7 +3,6 @@ package simcluster
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path"
 	"strings"
 	"sync"
@@ -25,29 +24,21 @@ const staged = "/hbase/staging"
 
 // prepareBulkLoad makes a staging folder.
 func (c *Cluster) prepareBulkLoad(*server, *wrapperspb.StringValue, *[]byte) (proto.Message, error) {
-	if c.disk != nil {
-		c.folders++
-		folder := fmt.Sprintf("%s/tina__t__%d", staged, c.folders)
-		c.disk.mu.Lock()
-		defer c.disk.mu.Unlock()
-		return wrapperspb.String(URI + folder), c.disk.mkdirAll(folder, "hbase", 0o777)
-	}
-	if c.staging == "" {
+	if c.disk == nil || c.denyLoads {
 		return nil, refusal{exceptions + "security.AccessDeniedException", "Insufficient permissions (action=CREATE)"}
 	}
-	var err error
-	c.folder, err = os.MkdirTemp(c.staging, "")
-	return wrapperspb.String("file://" + c.folder), err
+	c.folders++
+	folder := fmt.Sprintf("%s/tina__t__%d", staged, c.folders)
+	c.disk.mu.Lock()
+	defer c.disk.mu.Unlock()
+	return wrapperspb.String(URI + folder), c.disk.mkdirAll(folder, "hbase", 0o777)
 }
 
 // cleanupBulkLoad deletes a staging folder and everything in it.
 func (c *Cluster) cleanupBulkLoad(_ *server, request *wrapperspb.StringValue, _ *[]byte) (proto.Message, error) {
-	if c.disk != nil {
-		c.disk.mu.Lock()
-		defer c.disk.mu.Unlock()
-		return new(wrapperspb.StringValue), c.disk.remove(strings.TrimPrefix(request.Value, URI), true)
-	}
-	return new(wrapperspb.StringValue), os.RemoveAll(strings.TrimPrefix(request.Value, "file://"))
+	c.disk.mu.Lock()
+	defer c.disk.mu.Unlock()
+	return new(wrapperspb.StringValue), c.disk.remove(strings.TrimPrefix(request.Value, URI), true)
 }
 
 // bulkLoadHFile gives files to a region.
@@ -56,24 +47,28 @@ func (c *Cluster) bulkLoadHFile(s *server, request *pb.BulkLoadHFileRequest, _ *
 	if err != nil {
 		return nil, err
 	}
-	if c.disk != nil {
-		l := &requested{cluster: c, server: s, startCode: s.startCode, table: t, region: r, opened: r.opened}
-		err := l.load(request)
-		if err == errEnded {
-			return nil, ErrHangUp
-		}
-		if err != nil {
-			c.Reached("a load request fails") // the server's log says why: "Failed to complete bulk load"
-		}
-		return &pb.BulkLoadHFileResponse{Loaded: proto.Bool(err == nil)}, nil
+	l := &requested{cluster: c, server: s, startCode: s.startCode, table: t, region: r, opened: r.opened}
+	err = l.load(request)
+	if err == errEnded {
+		return nil, err
 	}
-	var files []string
-	for _, f := range request.FamilyPath {
-		files = append(files, strings.TrimPrefix(f.GetPath(), "file://"))
+	if err != nil {
+		c.reach("a load request fails") // the server's log says why: "Failed to complete bulk load"
 	}
-	cells, loaded, err := c.serve(c.folder, files)
-	r.add(t, cells)
-	return &pb.BulkLoadHFileResponse{Loaded: &loaded}, err
+	return &pb.BulkLoadHFileResponse{Loaded: proto.Bool(err == nil)}, nil
+}
+
+// Lose deletes the files of the region of a row from its folder. The region stays open as it is, and readers find
+// nothing of them.
+func (c *Cluster) Lose(name string, row []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.tables[name].regions {
+		if r.holds(row) {
+			clear(r.stores)
+			clear(r.orphans)
+		}
+	}
 }
 
 // requested is a load request that a server is working on, as SecureBulkLoadManager and HRegion.bulkLoadHFiles do: it
@@ -130,7 +125,7 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 	for i, m := range files {
 		if err := l.step("stage", m.from); err != nil {
 			if i > 0 {
-				c.Reached("a request fails halfway through staging")
+				c.reach("a request fails halfway through staging")
 			}
 			return err
 		}
@@ -141,7 +136,7 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 	for i, m := range files {
 		if err := l.step("commit", m.to); err != nil {
 			if i > 0 {
-				c.Reached("a request fails halfway through its commit")
+				c.reach("a request fails halfway through its commit")
 			}
 			return err
 		}
@@ -178,9 +173,9 @@ func (l *requested) commit(family, from string, cells []cell.Cell) error {
 	}
 	switch {
 	case now == nil:
-		c.Reached("a file is moved into a region that was split")
+		c.reach("a file is moved into a region that was split")
 	case now != as:
-		c.Reached("a file is moved into a region that is open elsewhere")
+		c.reach("a file is moved into a region that is open elsewhere")
 		now.orphans[family] = append(now.orphans[family], f)
 	}
 	return nil

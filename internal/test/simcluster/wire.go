@@ -75,7 +75,7 @@ func (c *Cluster) done(s *server, r hbasetest.Request) hbasetest.Answer {
 	if refused, ok := err.(refusal); ok {
 		class = refused.class
 	}
-	if err == ErrHangUp {
+	if err == errEnded {
 		return hbasetest.Answer{Hangup: true}
 	}
 	return hbasetest.Answer{Exception: class, Stack: class + ": " + err.Error()}
@@ -322,7 +322,7 @@ func (c *Cluster) served(s *server, name []byte) (*table, *region, error) {
 	}
 	for _, old := range s.stale {
 		if bytes.Equal(old.region.name, name) || bytes.Equal(old.region.encoded(), name) {
-			c.Reached("a server answers for a region that is open elsewhere")
+			c.reach("a server answers for a region that is open elsewhere")
 			return old.table, old.region, nil
 		}
 	}
