@@ -103,8 +103,8 @@ func (l *Loader) LoadedElsewhere(ctx context.Context, w *output.Run) (done bool,
 	return true, l.Adopt(ctx, e)
 }
 
-// mayCorrect reports whether a run whose output is empty may write and load over a load in the ledger: over one that has
-// ended, or over an unfinished one of the same output, which an interrupted correction has emptied.
+// mayCorrect reports whether a run whose output is empty may write and load over a load in the ledger: over one that
+// has ended, or over an unfinished one of the same output, which an interrupted correction has emptied.
 func (l *Loader) mayCorrect(e *ledger.Entry) bool {
 	ended := e.State == ledger.Loaded || e.Output == l.Out.FS.URI(l.Out.Path)
 	return ended && l.Out.Options.OnChange == options.Reload
