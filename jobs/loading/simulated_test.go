@@ -37,7 +37,7 @@ type simulation struct {
 	*testing.T
 	sim      *simcluster.Cluster
 	disk     *simcluster.Disk
-	fs       storage.FS // the disk as people use it, who don't wait for the client's calls
+	fs       storage.FS // the disk past the gate: for decide, and for what people do to files
 	client   *load.Cluster
 	out      *output.Output
 	ledger   *ledger.Ledger

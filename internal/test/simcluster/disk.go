@@ -94,7 +94,7 @@ func (d *Disk) abandon(writer *Client) {
 	}
 }
 
-// FS is the disk as a user sees it whose calls no gate holds, so decide of Watch may use it too.
+// FS is the disk as a user sees it, past the gate: a function given to Watch may use it.
 func (d *Disk) FS(user string) storage.FS {
 	return clientFS{d, &Client{User: user, cluster: new(Cluster)}}
 }

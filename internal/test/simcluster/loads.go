@@ -63,7 +63,11 @@ func (c *Cluster) bulkLoadHFile(s *server, request *pb.BulkLoadHFileRequest, _ *
 func (c *Cluster) Lose(name string, row []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, r := range c.tables[name].regions {
+	t := c.tables[name]
+	if t == nil {
+		return
+	}
+	for _, r := range t.regions {
 		if r.holds(row) {
 			clear(r.stores)
 			clear(r.orphans)
