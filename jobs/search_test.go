@@ -538,6 +538,9 @@ var found = map[string]schedule{
 	// A server that hung with a request takes a file while the load is about to offer it again. That was an unknown
 	// failure.
 	"a file is taken before it is offered again": {Order: 0x61855cff, Command: 1, Faults: []fault{{92, "hang", 6}, {28, "refuse", 1}, {168, "delay", 4}}},
+	// A server that hung goes on with an interrupted load after its files were looked for, and stages one of them. The next
+	// command deleted the staging folder with that file, so its rows were lost.
+	"a file is staged after recovery": {Order: 0x38ebc728, Command: 1, Faults: []fault{{155, "kill", 0}, {89, "hang", 4}, {35, "meta lags", 2}}},
 	// A correction of an interrupted load empties the output, and then fails. The same command was refused afterwards.
 	"a correction is interrupted": {Command: 2, Faults: []fault{{75, "refuse", 4}, {133, "lose", 0}, {226, "refuse", 3}}},
 	// A region server hangs with a load request. The next command moves its files back and begins its load, and then the

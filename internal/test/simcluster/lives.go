@@ -133,6 +133,8 @@ func (r *region) wait() error {
 	switch {
 	case r.open && r.server.isHung():
 		return fmt.Errorf("the server of region %q does not answer", r.name)
+	case r.open && r.shown.at != r.opened:
+		return fmt.Errorf("region %q is being opened", r.name)
 	case r.busy > 0:
 		return fmt.Errorf("region %q has %d load requests", r.name, r.busy)
 	}

@@ -184,6 +184,9 @@ func (c *Cluster) moveRegion(_ *server, request *pb.MoveRegionRequest, _ *[]byte
 	if r == nil || !r.open {
 		return nil, refusal{exceptions + "UnknownRegionException", string(request.GetRegion().GetValue())}
 	}
+	if r.shown.at != r.opened {
+		return nil, refusal{exceptions + "client.DoNotRetryRegionException", fmt.Sprintf("%q is not OPEN; state=OPENING", r.name)}
+	}
 	for _, s := range c.servers[1:] {
 		if proto.Equal(s.message(), request.DestServerName) && s != r.server {
 			c.open(r, s)
