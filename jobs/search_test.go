@@ -140,7 +140,8 @@ type kind struct{ often, details int }
 // do to a table that may lose rows.
 var (
 	callFaults  = map[string]kind{"refuse": {4, len(transient)}, "lose": {4, 1}, "delay": {2, len(delays)}, "kill": {3, 1}, "second client": {2, 1}}
-	lifeFaults  = map[string]kind{"hang": {4, 2 * len(delays)}, "crash": {2, 2}, "safe mode": {1, 3}, "meta lags": {1, 3}}
+	lifeFaults  = map[string]kind{"hang": {4, 2 * len(delays)}, "crash": {2, 2}, "safe mode": {1, 3}}
+	lagFaults   = map[string]kind{"meta lags": {1, 3}} // only in a long search
 	limitFaults = map[string]kind{"deny": {1, 2 * 3}, "quota": {1, 3}}
 	moveFaults  = map[string]kind{"split": {3, rows}, "merge": {2, rows}, "move": {2, rows}, "compact": {1, rows * 3 * 2}}
 	harmFaults  = map[string]kind{"truncate": {1, 2}, "truncate region": {1, rows}, "drop and create": {1, rows}, "remove and add a family": {1, 2},
@@ -152,7 +153,7 @@ const rows = len(searchRows)
 // kinds are all of them.
 var kinds = func() map[string]kind {
 	all := map[string]kind{}
-	for _, m := range []map[string]kind{callFaults, lifeFaults, limitFaults, moveFaults, harmFaults} {
+	for _, m := range []map[string]kind{callFaults, lifeFaults, lagFaults, limitFaults, moveFaults, harmFaults} {
 		maps.Copy(all, m)
 	}
 	return all
@@ -693,6 +694,9 @@ func TestSearch(t *testing.T) {
 		}
 		if i%5 == 4 {
 			of = append(of, limitFaults)
+		}
+		if isLong && i%4 == 3 {
+			of = append(of, lagFaults)
 		}
 		sch := drawSchedule(rng, of...)
 		for state, often := range mustBeRight(t, b, sch).sim.States() {

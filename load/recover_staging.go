@@ -67,10 +67,10 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 	return loaded, nil
 }
 
-// removeFamilies deletes the folders of a staging folder's families, which are empty unless a region server that hung has
-// gone on since they were looked at: it may have staged a file that was at its source then. Deleting the folder with
-// such a file would lose its rows. Without its family's folder, a later attempt to stage a file fails and leaves it at
-// its source.
+// removeFamilies deletes the folders of a staging folder's families. They are empty, unless a region server that hung
+// has gone on since they were looked at: it may have staged a file that was at its source then. Deleting the folder
+// with such a file would lose its rows. Without its family's folder, a later attempt to stage a file fails and leaves
+// it at its source.
 func (l *loadRun) removeFamilies(staging string) error {
 	removed := map[string]bool{}
 	for _, f := range l.left {
@@ -80,8 +80,8 @@ func (l *loadRun) removeFamilies(staging string) error {
 		removed[f.Family] = true
 		// Remove refuses a folder with files.
 		if err := l.fs.Remove(path.Join(staging, f.Family)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w: a region server goes on with an interrupted load: a file has come into staging folder %s since "+
-				"its files were moved back; run this again: %w", ErrUnavailable, l.token, err)
+			return fmt.Errorf("%w: a region server goes on with an interrupted load: a file has come into staging folder "+
+				"%s since its files were moved back; run this again: %w", ErrUnavailable, l.token, err)
 		}
 	}
 	return nil
