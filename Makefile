@@ -103,8 +103,8 @@ search:
 	BULKLOAD_SCHEDULES=$(SCHEDULES) go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestSearch$$' ./jobs
 	BULKLOAD_HISTORIES=$(HISTORIES) go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestProofHistories$$' ./jobs/loading
 
-# A part of an exhaustive search: each fault at each call (43,000 schedules), and each pair of faults of a small load (940,000, about
-# six hours): make search-faults PART=3/20
+# A part of an exhaustive search: each fault at each call (66,000 schedules), and each pair of faults of a small load (1.9 million,
+# more than ten hours): make search-faults PART=3/20
 PART ?= 1/20
 .PHONY: search-faults
 search-faults:

@@ -32,7 +32,6 @@ type Cluster struct {
 	tables    map[string]*table
 	snapshots map[string]*table // each is a copy
 	denyMoves bool
-	denyLoads bool
 	lastTime  int64 // see now
 	opened    int   // regions, so that they are spread over the servers
 	scanners  map[uint64]*scanner
@@ -55,7 +54,7 @@ type server struct {
 	hung      atomic.Bool
 	down      bool                    // the process has ended
 	stale     map[string]*staleRegion // by name, of a server that hung past its session; nil: its session lives
-	denies    bool                    // see Deny
+	denies    bool                    // see Deny and DenyLoads
 }
 
 const port = 16020
@@ -205,11 +204,13 @@ func (c *Cluster) DenyMoves(deny bool) {
 	c.denyMoves = deny
 }
 
-// DenyLoads makes the cluster refuse to make staging folders, as if the user lacked the permission to load.
+// DenyLoads makes all servers refuse the requests of a load, as if the user lacked the permission.
 func (c *Cluster) DenyLoads(deny bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.denyLoads = deny
+	for _, s := range c.servers {
+		s.denies = deny
+	}
 }
 
 // after is the next living region server after another one, which is itself if there is no other; nil: none lives.
@@ -246,7 +247,7 @@ func (c *Cluster) open(r *region, s *server) {
 		r.shown = now
 		return
 	}
-	c.reach("hbase:meta lags behind an opening")
+	c.reach("hbase:meta shows an opening late")
 	time.AfterFunc(c.metaLag, func() {
 		c.locked(func() {
 			if r.opened == now.at {

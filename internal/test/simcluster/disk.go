@@ -70,15 +70,17 @@ func (d *Disk) Fill(on bool) {
 	d.full = on
 }
 
-// Link gives a file a second name in an existing folder.
-func (d *Disk) Link(name, other string) error {
+// CopyFile copies a file, and makes the folder of the copy.
+func (d *Disk) CopyFile(name, other string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n, err := d.file(name)
 	if err == nil {
-		one := *n
 		err = d.mkdirAll(path.Dir(other), n.owner, storage.DirPerm)
-		d.nodes[other] = &one
+	}
+	if err == nil {
+		same := *n
+		d.nodes[other] = &same
 	}
 	return err
 }

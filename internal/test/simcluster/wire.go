@@ -60,7 +60,7 @@ func (c *Cluster) done(s *server, r hbasetest.Request) hbasetest.Answer {
 	if !known {
 		call = unknown
 	}
-	if s.denies && strings.HasSuffix(r.Method, "BulkLoad") || s.denies && r.Method == "BulkLoadHFile" {
+	if s.denies && strings.Contains(r.Method, "BulkLoad") {
 		call = denied
 	}
 	var block []byte
@@ -116,9 +116,10 @@ func unknown(*Cluster, *server, []byte, *[]byte) (proto.Message, error) {
 	return nil, refusal{exceptions + "exceptions.UnknownProtocolException", "the simulated cluster has no such method"}
 }
 
-func denied(*Cluster, *server, []byte, *[]byte) (proto.Message, error) {
-	return nil, refusal{exceptions + "security.AccessDeniedException", "Insufficient permissions (action=CREATE)"}
-}
+// notAllowed is what a user without the right to load gets.
+var notAllowed = refusal{exceptions + "security.AccessDeniedException", "Insufficient permissions (action=CREATE)"}
+
+func denied(*Cluster, *server, []byte, *[]byte) (proto.Message, error) { return nil, notAllowed }
 
 // noService is the answer of a cluster without an AccessController.
 func noService(*Cluster, *server, []byte, *[]byte) (proto.Message, error) {
