@@ -548,6 +548,9 @@ var found = map[string]schedule{
 	"a file is staged after recovery": {Order: 0x38ebc728, Command: 1, Faults: []fault{{155, "kill", 0}, {89, "hang", 4}, {35, "meta lags", 2}}},
 	// A correction of an interrupted load empties the output, and then fails. The same command was refused afterwards.
 	"a correction is interrupted": {Command: 2, Faults: []fault{{75, "refuse", 4}, {133, "lose", 0}, {226, "refuse", 3}}},
+	// A server that hung moves the last file into its region's folder after the region was opened elsewhere. The directory
+	// had no file left then, so the next command called the file lost, and did not open the region again.
+	"a file is taken after its region was opened": {Order: 0x6b072e01, Command: 1, Faults: []fault{{210, "meta lags", 2}, {82, "hang", 4}, {115, "refuse", 0}, {211, "move", 4}}},
 	// A region server hangs with a load request. The next command moves its files back and begins its load, and then the
 	// server wakes up and takes one of them. The command said that a file does not exist.
 	"a file is taken after recovery": {Faults: []fault{{31, "move", 13}, {44, "hang", 8}, {103, "lose", 0}, {130, "move", 4}, {182, "kill", 0}, {242, "delay", 4}}},

@@ -3,10 +3,7 @@ package loading
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"path"
-	"strings"
-	"syscall"
 	"testing"
 
 	"bulkload/cell"
@@ -18,42 +15,6 @@ import (
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/hfiles"
 )
-
-// statFails is a file system on which looking at one file fails.
-type statFails struct {
-	storage.FS
-	name string // how the file's name ends
-	err  error
-}
-
-func (f *statFails) Stat(name string) (storage.Info, error) {
-	if strings.HasSuffix(name, f.name) {
-		return storage.Info{}, &fs.PathError{Op: "stat", Path: name, Err: f.err}
-	}
-	return f.FS.Stat(name)
-}
-
-// TestAFileThatCantBeSeenIsNotGone: "nothing to do" wants to know that no file came back from an interrupted load. A
-// look at a file that fails does not say so, whichever file it is, even if the table serves the rows of all of them.
-func TestAFileThatCantBeSeenIsNotGone(t *testing.T) {
-	simulated(t, func(s *simulation) {
-		files := s.out.Manifest.Files()
-		l := newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil)
-		d, err := l.recovered(s.Context())
-		s.do(err)
-		_, err = l.load(s.Context(), d)
-		s.do(err)
-		s.do(l.checkServed(s.Context()))
-		for _, f := range files {
-			for _, cause := range []error{syscall.EACCES, syscall.EIO, storage.ErrUnavailable} {
-				s.out.FS = &statFails{s.fs, f.Path, cause}
-				if err := l.checkServed(s.Context()); !errors.Is(err, cause) || !testwords.Names(err, f.Path) {
-					s.Errorf("looking at %s fails, %v: %v", f.Path, cause, err)
-				}
-			}
-		}
-	})
-}
 
 // killed loads the directory, and is killed after the first file that HBase has taken.
 func (s *simulation) killed() {
@@ -79,8 +40,9 @@ func (s *simulation) directory() (*LoadReport, error) {
 	c := &directoryCommand{out: s.out.Dir, report: &LoadReport{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
 	d, err := hfiles.OpenDirectory(s.out.FS, s.out.Path)
 	s.do(err)
-	if len(d.Files) == 0 {
-		return c.report, newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil).checkServed(s.Context())
+	l := newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil)
+	if begun, err := l.interrupted(); len(d.Files) == 0 && !begun {
+		return c.report, errors.Join(err, l.checkServed(s.Context()))
 	}
 	return c.report, c.loadDirectory(s.Context())
 }

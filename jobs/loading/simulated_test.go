@@ -337,7 +337,6 @@ func TestSimulatedLoss(t *testing.T) {
 // files until the end.
 func TestSimulatedDirectory(t *testing.T) {
 	simulated(t, func(s *simulation) {
-		files := s.out.Manifest.Files()
 		command := func() *directoryCommand {
 			return &directoryCommand{out: s.out.Dir, report: &LoadReport{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
 		}
@@ -377,12 +376,6 @@ func TestSimulatedDirectory(t *testing.T) {
 		}
 		s.do(other.checkOtherTables())
 		s.do(record().checkServed(s.Context()))
-		name := path.Join(s.out.Path, files[0].Path)
-		s.write(name, []byte("x"))
-		if err := record().checkServed(s.Context()); failure.CodeOf(err) != errcode.RunAgain {
-			s.Errorf("a file came back: %v", err)
-		}
-		s.do(s.fs.Remove(name))
 		s.do(s.sim.Truncate("t", true))
 		err := record().checkServed(s.Context())
 		if failure.CodeOf(err) != errcode.LoadLost || !testwords.Names(err, s.out.FS.URI(s.out.Path)) {
