@@ -2,12 +2,14 @@ package jobs
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -182,13 +184,17 @@ type search struct {
 	others       sync.WaitGroup
 	second       int // other clients that run
 	trace        []string
+	replaced     bool              // a document, by the last call
+	texts        map[string]string // the records' contents, by name
+	records      map[string]*record
 	mu           sync.Mutex // held by decide, and by play between two commands
 }
 
 func newSearch(t *testing.T, b *searchBase, sch schedule) *search {
 	t.Helper()
 	time.Sleep(time.Until(jobdir.Date.Add(3 * time.Hour)))
-	s := &search{T: t, base: b, sim: simcluster.New(2), disk: b.disk.Copy(), todo: slices.Clone(sch.Faults), kind: commands[sch.Command]}
+	s := &search{T: t, base: b, sim: simcluster.New(2), disk: b.disk.Copy(), todo: slices.Clone(sch.Faults), kind: commands[sch.Command],
+		texts: map[string]string{}, records: map[string]*record{}}
 	slices.SortStableFunc(s.todo, func(a, b fault) int { return a.At - b.At })
 	if sch.Order != 0 {
 		s.order = rand.New(rand.NewPCG(uint64(sch.Order), 0))
@@ -259,10 +265,14 @@ func (s *search) another() {
 func (s *search) decide(waiting []*simcluster.Call) (pick int, v simcluster.Verdict) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.replaced {
+		s.checkRecords()
+	}
 	if s.order != nil {
 		pick = s.order.IntN(len(waiting))
 	}
 	c := waiting[pick]
+	s.replaced = c.What == "replace"
 	if c.What == "BulkLoadHFile" {
 		s.loads++
 	}
@@ -457,6 +467,24 @@ func (s *search) play() {
 	if err := s.command(nil); err != nil || s.loads > loads {
 		s.wrong = fmt.Sprintf("once more: %d load requests, %v", s.loads-loads, err)
 	}
+	if s.wrong == "" && s.input == 1 {
+		s.restoreOutput()
+	}
+}
+
+// restoreOutput puts the output and the input from before the correction in their places, as from a backup. The same
+// command without --on-change must not undo the correction.
+func (s *search) restoreOutput() {
+	if err := s.disk.Restore(searchOutput, s.base.disk); err != nil {
+		s.Fatal(err)
+	}
+	s.input, s.records, s.texts = 0, map[string]*record{}, map[string]string{}
+	loads := s.loads
+	err := s.command(nil)
+	s.note("with the output from before the correction: %v", err)
+	if lost := s.sim.Unreadable("t", 0, s.base.cells[1]); failure.KindOf(err) != failure.Refused || s.loads > loads || len(lost) > 0 && !s.harmed {
+		s.wrong = fmt.Sprintf("the correction is undone: %d load requests, %d of its cells can't be read, %v", s.loads-loads, len(lost), err)
+	}
 }
 
 func (s *search) sleep(d time.Duration) {
@@ -470,6 +498,9 @@ func (s *search) judge(err error, input int) {
 	// A directory's files can't be written again, and of a region that lies within a file no cell is known.
 	s.harmed = s.harmed || s.kind == "load" &&
 		(s.sim.States()["a file is moved into a region that was split"] > 0 || failure.CodeOf(err) == errcode.LoadUnsure)
+	if s.checkRecords(); s.wrong != "" {
+		return
+	}
 	cells := s.base.cells[input]
 	lost := s.sim.Unreadable("t", 0, cells)
 	switch kind := failure.KindOf(err); {
@@ -692,8 +723,12 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	states := map[string]int{}
-	begun := time.Now()
+	begun, played := time.Now(), 0
+	defer func() {
+		t.Logf("%d schedules, %.0f an hour; states reached: %v", played, float64(played)/time.Since(begun).Hours(), states)
+	}()
 	for i := range n {
+		played++
 		of := []map[string]kind{callFaults, lifeFaults, moveFaults}
 		if i%3 == 2 {
 			of = append(of, harmFaults)
@@ -709,12 +744,50 @@ func TestSearch(t *testing.T) {
 			states[state] += often
 		}
 	}
-	t.Logf("%d schedules, %.0f an hour; states reached: %v", n, float64(n)/time.Since(begun).Hours(), states)
 	for _, state := range rareStates {
 		if isLong && states[state] == 0 {
 			t.Errorf("never reached: %s", state)
 		}
 	}
+}
+
+// faultNames are the kinds of faults in the order of their numbers in FuzzSchedules' inputs.
+var faultNames = slices.Sorted(maps.Keys(kinds))
+
+// encode writes a schedule as an input of FuzzSchedules: four bytes for the order, one for the command, and four for
+// each fault: its call, its kind, and two for its details.
+func (sch schedule) encode() []byte {
+	b := append(binary.BigEndian.AppendUint32(nil, sch.Order), byte(sch.Command))
+	for _, f := range sch.Faults {
+		b = append(b, byte(f.At), byte(slices.Index(faultNames, f.Do)))
+		b = binary.BigEndian.AppendUint16(b, uint16(f.X))
+	}
+	return b
+}
+
+// decodeSchedule reads any input as a schedule of up to eight faults.
+func decodeSchedule(b []byte) (sch schedule) {
+	if len(b) < 5 {
+		return sch
+	}
+	sch.Order, sch.Command = binary.BigEndian.Uint32(b), int(b[4])%len(commands)
+	for b = b[5:]; len(b) >= 4 && len(sch.Faults) < 8; b = b[4:] {
+		name := faultNames[int(b[1])%len(faultNames)]
+		sch.Faults = append(sch.Faults, fault{int(b[0]), name, int(binary.BigEndian.Uint16(b[2:])) % kinds[name].details})
+	}
+	return sch
+}
+
+// FuzzSchedules plays the schedule that an input describes. The fuzzer prefers those that reach other code. make search
+// runs it for hours.
+func FuzzSchedules(f *testing.F) {
+	for name, sch := range found {
+		if same := decodeSchedule(sch.encode()); !reflect.DeepEqual(same, sch) {
+			f.Fatalf("%s becomes %#v", name, same)
+		}
+		f.Add(sch.encode())
+	}
+	f.Fuzz(func(t *testing.T, input []byte) { mustBeRight(t, newSearchBase(t), decodeSchedule(input)) })
 }
 
 // TestSearchIsRepeatable: a schedule that is played again makes the same calls in the same order, so that one that fails

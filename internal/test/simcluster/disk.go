@@ -85,6 +85,21 @@ func (d *Disk) CopyFile(name, other string) error {
 	return err
 }
 
+// Restore puts a folder of another disk in place of the one of the same name.
+func (d *Disk) Restore(folder string, from *Disk) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.remove(folder, true); err != nil {
+		return err
+	}
+	for name, n := range from.Copy().nodes {
+		if name == folder || storage.Below(folder, name) {
+			d.nodes[name] = n
+		}
+	}
+	return nil
+}
+
 // abandon cuts the files that a client has open to nothing: what it wrote last did not reach the NameNode.
 func (d *Disk) abandon(writer *Client) {
 	d.mu.Lock()
