@@ -13,10 +13,9 @@ import (
 // DetectLen is how many bytes at a file's start DetectForeign reads, at most.
 const DetectLen = 64 << 10
 
-const exportAgain = "no program but Oracle's reads it. Export the table with Sqoop (sqoop import --as-textfile, or " +
-	"--as-parquetfile), " +
-	"or spool it with SQLcl or SQL*Plus (set markup csv on) and read that with format: csv; " +
-	"where only the dump is left, import it into a scratch schema first (%s)"
+const exportAgain = "only Oracle's programs read it. Export the table with Sqoop (sqoop import --as-textfile, or " +
+	"--as-parquetfile), or spool it with SQLcl or SQL*Plus (set markup csv on) and read that with format: csv; where " +
+	"only the dump is left, import it into a scratch schema first (%s)"
 
 // foreignFormats are files that are not text, detected by how they begin and by their first bytes.
 var foreignFormats = []struct {
@@ -53,7 +52,7 @@ func detectCompressedTwice(name string, head []byte) error {
 	switch codec, _ := compressed.Detect("", head); codec {
 	case compressed.Gzip, compressed.Bzip2, compressed.Zstd:
 		return &compressed.RefusedError{Name: name,
-			What: fmt.Sprintf("%s inside of what was unpacked, or input.compression is not the file's", codec),
+			What: fmt.Sprintf("compressed twice (%s inside, unless input.compression is wrong)", codec),
 			Do:   "unpack it once first, or leave out input.compression"}
 	}
 	return nil

@@ -46,7 +46,7 @@ func (f SourceFile) Same(o SourceFile) bool {
 func (f SourceFile) CheckUnchanged(fsys storage.FS) error {
 	info, err := fsys.Stat(f.Path)
 	if err != nil {
-		return fmt.Errorf("look whether the input has changed: %w", err)
+		return fmt.Errorf("check whether the input has changed: %w", err)
 	}
 	if info.Size != f.Size || !info.ModTime.Equal(f.ModTime) {
 		return errcode.InputChanged.Errorf("the input file %s has changed since it was listed: it had %d bytes of %s and "+
@@ -120,7 +120,7 @@ func Look(fsys storage.FS, name string) (*Listing, error) {
 	}
 	for dir := range parents {
 		if err := l.lookInto(fsys, dir); err != nil {
-			return nil, fmt.Errorf("look whether the export is finished: %w", err)
+			return nil, fmt.Errorf("check whether the export is finished: %w", err)
 		}
 	}
 	slices.SortFunc(l.Files, func(a, b SourceFile) int { return strings.Compare(a.Path, b.Path) })

@@ -192,7 +192,8 @@ func (l *loadRun) explain(ctx context.Context, table string, err error) error {
 	}
 	err = fmt.Errorf("load into table %s: %w", table, classify(ctx, err))
 	if l.report.Staging != "" {
-		err = fmt.Errorf("%w; look for files in the staging folder %s, which is kept", err, l.report.Staging)
+		err = fmt.Errorf("%w; files may be left in the staging folder %s: keep it, the next try brings them back", err,
+			l.report.Staging)
 	}
 	return err
 }
@@ -352,6 +353,9 @@ func (l *loadRun) check(table *Table, files []HFile) error {
 func (l *loadRun) checkSource(f *pendingFile) error {
 	info, err := l.fs.Stat(f.path)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errcode.RunAgain.Errorf("%s is gone since this command found it: a region server that hung with an earlier "+
+			"load has taken it, or somebody has moved or deleted it; run this again, which finds out: %w", f.URI, err)
 	case err != nil:
 		return fmt.Errorf("look at file %s: %w", f.URI, err)
 	case info.Dir:

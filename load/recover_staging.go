@@ -55,14 +55,36 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 		return loaded, ctx.Err()
 	}
 	if folder != "" {
-		// This holds even if some are lost: they are not in the folder, or locate would have found them there.
-		l.left = nil // all are accounted for, so the folder may be deleted
+		if err := l.removeFamilies(staging); err != nil {
+			return loaded, fmt.Errorf("recover an interrupted load: %w", classify(ctx, err))
+		}
+		l.left = nil // none can be in the folder any more, so it may be deleted
 		l.cleanup(ctx)
 	}
 	if len(found.lost) > 0 {
 		return loaded, &LostError{Table: table, Files: found.lost}
 	}
 	return loaded, nil
+}
+
+// removeFamilies deletes the folders of a staging folder's families. They are empty, unless a region server that hung
+// has gone on since they were looked at: it may have staged a file that was at its source then. Deleting the folder
+// with such a file would lose its rows. Without its family's folder, a later attempt to stage a file fails and leaves
+// it at its source.
+func (l *loadRun) removeFamilies(staging string) error {
+	removed := map[string]bool{}
+	for _, f := range l.left {
+		if removed[f.Family] {
+			continue
+		}
+		removed[f.Family] = true
+		// Remove refuses a folder with files.
+		if err := l.fs.Remove(path.Join(staging, f.Family)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: a region server goes on with an interrupted load: a file has come into staging folder "+
+				"%s since its files were moved back; run this again: %w", ErrUnavailable, l.token, err)
+		}
+	}
+	return nil
 }
 
 // recover finds the files that HBase took, and moves back those that it left in staging. If a server may still be

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -95,7 +96,10 @@ func (l *loadRun) attempt(ctx context.Context, g group) outcome {
 	}
 	// HBase answers a missing file like any other failure, so it is checked here, where the reason is known.
 	for _, f := range g.files {
-		if err := l.checkSource(f); err != nil {
+		switch err := l.checkSource(f); {
+		case f.inDoubt && errors.Is(err, fs.ErrNotExist): // a server that hung with an earlier request has taken it just now
+			return outcome{left: g.files, transient: err}
+		case err != nil:
 			return outcome{left: g.files, err: err}
 		}
 	}

@@ -1,14 +1,13 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"bulkload/cell"
+	"bulkload/hfilewriter"
 	"bulkload/internal/calllog"
 	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
@@ -26,38 +26,49 @@ import (
 	"bulkload/internal/test/testwords"
 )
 
-// These tests have whole loads on a simulated cluster, in a bubble of time of its own. Its files are on the local disk.
+// These tests have whole loads on a simulated cluster, in a bubble of time of its own, with files on its HDFS.
 
 // simulation is a simulated cluster with a table t of three regions, which begin with "", "g" and "p", and a client of
 // it.
 type simulation struct {
 	*testing.T
 	*Cluster
-	world   *simcluster.Cluster
-	source  string // folder of the files
-	staging string // folder of the staging folders
-	cells   map[string][]cell.Cell
-	serve   simcluster.Serve // what region servers do with files; nil: they take them
-	called  []string         // the calls of hooks
+	world  *simcluster.Cluster
+	fs     storage.FS // the cluster's HDFS
+	called []string   // the calls of hooks
+	// decide says what becomes of a call to HBase or to the disk, or of a step of a server; nil: it has its effect, and
+	// is answered. It may call methods of world.
+	decide func(c *simcluster.Call) simcluster.Verdict
 }
+
+// The folders of the files, and of the loads' staging folders.
+const (
+	sourceFolder  = "/in"
+	stagingFolder = "/hbase/staging"
+)
 
 func simulated(t *testing.T, run func(s *simulation), properties ...string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &simulation{T: t, world: simcluster.New(2), source: t.TempDir(), staging: t.TempDir(), cells: map[string][]cell.Cell{}}
+		s := &simulation{T: t, world: simcluster.New(2)}
 		t.Cleanup(s.world.Close)
+		s.world.WithDisk(simcluster.NewDisk())
+		process := s.world.Client("tina", nil)
+		s.fs = process.FS()
+		s.world.Watch(func(waiting []*simcluster.Call) (pick int, v simcluster.Verdict) {
+			if s.decide != nil {
+				v = s.decide(waiting[0])
+			}
+			return 0, v
+		})
+		t.Cleanup(s.world.Unwatch)
 		var err error
-		if s.Cluster, err = Connect(t.Context(), siteOf(properties...), Caller{User: "tina"}, s.world); err != nil {
+		if s.Cluster, err = Connect(t.Context(), siteOf(properties...), Caller{User: "tina"}, process); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { s.Close() })
 		s.do(s.world.Create("t", [][]byte{[]byte("g"), []byte("p")}, simcluster.Family{Name: "f"}, simcluster.Family{Name: "g"}))
-		s.world.Loads(s.staging, func(folder string, files []string) ([]cell.Cell, bool, error) {
-			if s.serve != nil {
-				return s.serve(folder, files)
-			}
-			return s.take(files...), true, nil
-		})
+		s.do(s.fs.MkdirAll(sourceFolder, 0))
 		run(s)
 	})
 }
@@ -72,37 +83,49 @@ func (s *simulation) do(err error) {
 	}
 }
 
+// cellOf is the cell that the files of these tests have in a row.
+func cellOf(family, row string) cell.Cell {
+	return cell.Cell{Row: []byte(row), Family: []byte(family), Qualifier: []byte("q"), Timestamp: 1000, Type: cell.Put,
+		Value: []byte(row)}
+}
+
 // write makes a file of a family, with one cell in each row.
 func (s *simulation) write(name, family string, rows ...string) HFile {
 	s.Helper()
-	at := filepath.Join(s.source, name)
-	s.do(os.WriteFile(at, []byte("cells"), 0o600))
-	f := HFile{Family: family, URI: "file://" + at, FirstRow: []byte(rows[0]), LastRow: []byte(rows[len(rows)-1])}
+	var cells []cell.Cell
 	for _, row := range rows {
-		c := cell.Cell{Row: []byte(row), Family: []byte(family), Qualifier: []byte("q"), Timestamp: 1000, Type: cell.Put, Value: []byte(row)}
-		s.cells[at] = append(s.cells[at], c)
-		f.Probes = append(f.Probes, Probe{Row: c.Row, Qualifier: c.Qualifier, Timestamp: 1000, Type: byte(cell.Put), Value: SumValue(c.Value)})
+		cells = append(cells, cellOf(family, row))
 	}
+	return s.writeCells(name, cells...)
+}
+
+// writeCells makes a file of some cells of one family, each in a row of its own.
+func (s *simulation) writeCells(name string, cells ...cell.Cell) HFile {
+	s.Helper()
+	var text bytes.Buffer
+	settings := hfilewriter.Settings{Compression: hfilewriter.CompressNone, Encoding: hfilewriter.EncodeNone,
+		Bloom: hfilewriter.BloomRow}
+	w, err := hfilewriter.NewWriter(&text, settings, hfilewriter.Provenance{})
+	s.do(err)
+	f := HFile{Family: string(cells[0].Family), FirstRow: cells[0].Row, LastRow: cells[len(cells)-1].Row}
+	for i := range cells {
+		c := &cells[i]
+		s.do(w.Append(c))
+		f.Probes = append(f.Probes, Probe{Row: c.Row, Qualifier: c.Qualifier, Timestamp: c.Timestamp, Type: byte(c.Type),
+			Value: SumValue(c.Value)})
+	}
+	_, err = w.Close()
+	s.do(err)
+	at := path.Join(sourceFolder, name)
+	f.URI = s.fs.URI(at)
+	s.do(storage.ReplaceFile(s.fs, at, at+".new", text.Bytes()))
 	return f
 }
 
-// take removes files from their place, as a region server does, and returns their cells.
-func (s *simulation) take(files ...string) (cells []cell.Cell) {
-	for _, f := range files {
-		if err := os.Remove(f); err != nil {
-			s.Error(err)
-		}
-		cells = append(cells, s.cells[f]...)
-	}
-	return cells
-}
-
-// stage moves a file of family f to the staging folder.
-func (s *simulation) stage(folder, file string) {
-	to := filepath.Join(folder, "f", filepath.Base(file))
-	if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.Rename(file, to)); err != nil {
-		s.Error(err)
-	}
+// at is where a file is on the disk.
+func at(f HFile) string {
+	_, name := storage.SplitURI(f.URI)
+	return name
 }
 
 // hooks record their calls.
@@ -126,7 +149,7 @@ func (s *simulation) hooks() Hooks {
 }
 
 func (s *simulation) load(hooks Hooks, files ...HFile) (*Report, error) {
-	report, err := s.LoadFrom(s.Context(), storage.Local, "t", files, hooks)
+	report, err := s.LoadFrom(s.Context(), s.fs, "t", files, hooks)
 	report.Probed = 0
 	return report, err
 }
@@ -148,12 +171,12 @@ func (s *simulation) wantCalls(want ...string) {
 func (s *simulation) wantLeft(isStaging bool, want ...string) {
 	s.Helper()
 	var left []string
-	for _, dir := range []string{s.source, s.staging} {
-		infos, err := os.ReadDir(dir)
+	for _, dir := range []string{sourceFolder, stagingFolder} {
+		infos, err := storage.List(s.fs, dir)
 		s.do(err)
 		for _, info := range infos {
-			if dir == s.source {
-				left = append(left, info.Name())
+			if dir == sourceFolder {
+				left = append(left, info.Name)
 			} else if !isStaging {
 				s.Error("a staging folder is left")
 			}
@@ -224,12 +247,12 @@ func TestRefusedBeforeAnyRequest(t *testing.T) {
 			errcode.LoadStraddles, `before "g"`},
 		"no rows": {"t", func(_ *simulation, f *HFile) { f.FirstRow = nil }, ErrRefused, errcode.HFileCorrupt,
 			`from ""`},
-		"gone": {"t", func(_ *simulation, f *HFile) { f.URI += "0" }, fs.ErrNotExist, "", "20"},
-		"of one name": {"t", func(_ *simulation, f *HFile) { f.URI = path.Dir(f.URI) + "/below/1" }, ErrRefused,
+		"gone": {"t", func(_ *simulation, f *HFile) { f.URI += "0" }, fs.ErrNotExist, errcode.RunAgain, "20"},
+		"of one name": {"t", func(_ *simulation, f *HFile) { f.URI = strings.TrimSuffix(f.URI, "2") + "below/1" }, ErrRefused,
 			errcode.LoadFiles, "/below/1"},
-		"a folder": {"t", func(_ *simulation, f *HFile) { f.URI = path.Dir(f.URI) }, ErrRefused, errcode.HFileMissing,
-			"folder"},
-		"empty": {"t", func(s *simulation, f *HFile) { s.do(os.Truncate(strings.TrimPrefix(f.URI, "file://"), 0)) },
+		"a folder": {"t", func(_ *simulation, f *HFile) { f.URI = strings.TrimSuffix(f.URI, "/2") }, ErrRefused,
+			errcode.HFileMissing, "folder"},
+		"empty": {"t", func(s *simulation, f *HFile) { s.do(storage.ReplaceFile(s.fs, at(*f), at(*f)+".new", nil)) },
 			ErrRefused, errcode.HFileMissing, "empty"},
 		"too many": {"t", func(_ *simulation, f *HFile) { f.Family = "f" }, ErrRefused, errcode.FilesLimit, "1 files"},
 	} {
@@ -237,7 +260,7 @@ func TestRefusedBeforeAnyRequest(t *testing.T) {
 			simulated(t, func(s *simulation) {
 				files := []HFile{s.write("1", "f", "a"), s.write("2", map[bool]string{true: "f", false: "g"}[name == "of one name"], "b")}
 				c.change(s, &files[1])
-				report, err := s.LoadFrom(s.Context(), storage.Local, c.table, files, s.hooks())
+				report, err := s.LoadFrom(s.Context(), s.fs, c.table, files, s.hooks())
 				if !errors.Is(err, c.kind) || errcode.Outermost(err) != c.code || !testwords.Names(err, c.want) {
 					s.Errorf("%v [%s], want %v [%s] with %q", err, errcode.Outermost(err), c.kind, c.code, c.want)
 				}
@@ -260,18 +283,18 @@ func TestStagingThatCannotBeUsed(t *testing.T) {
 		hooks.Staging = func(string) error { return full }
 		f := s.write("1", "f", "a")
 		report, err := s.load(hooks, f)
-		if !errors.Is(err, full) || *report != (Report{}) || testwords.Names(err, s.staging) {
+		if !errors.Is(err, full) || *report != (Report{}) || testwords.Names(err, stagingFolder) {
 			s.Errorf("not recorded: %+v, %v", report, err)
 		}
 		s.wantLeft(false, "1")
-		l := newLoadRun(s.Cluster, storage.Local)
+		l := newLoadRun(s.Cluster, s.fs)
 		l.token = "hdfs://nn:8020/staging/1"
 		for uri, ok := range map[string]bool{"hdfs://nn/f": true, "hdfs:///f": true, "hdfs://other/f": false, "hdfs://nn:9000/f": false} {
 			if err := l.checkPlace(uri); (err == nil) != ok || err != nil && !errors.Is(err, ErrRefused) {
 				s.Errorf("%s: %v", uri, err)
 			}
 		}
-		s.world.Loads("", nil)
+		s.world.DenyLoads(true)
 		report, err = s.load(s.hooks(), f)
 		if !errors.Is(err, ErrRefused) || errcode.Outermost(err) != errcode.HBasePermission ||
 			!testwords.Names(err, "grant 'tina', 'C', 't'") || *report != (Report{}) {
@@ -286,11 +309,17 @@ func TestStagingThatCannotBeUsed(t *testing.T) {
 // load fails, with all files at their source.
 func TestServerThatLoadsNothing(t *testing.T) {
 	simulated(t, func(s *simulation) {
-		requests := 0
-		s.serve = func(folder string, files []string) ([]cell.Cell, bool, error) {
-			requests++
-			s.stage(folder, files[0])
-			return nil, false, nil
+		requests, steps := 0, 0
+		s.decide = func(c *simcluster.Call) (v simcluster.Verdict) {
+			switch c.What {
+			case "BulkLoadHFile":
+				requests++
+			case "stage":
+				if steps++; steps%2 == 0 { // one of the two files is in staging
+					v.Fate = simcluster.Refused
+				}
+			}
+			return v
 		}
 		report, err := s.load(s.hooks(), s.write("1", "f", "a"), s.write("2", "g", "b"))
 		if !errors.Is(err, ErrUnavailable) || errcode.Outermost(err) != errcode.HBaseRefused ||
@@ -305,26 +334,34 @@ func TestServerThatLoadsNothing(t *testing.T) {
 // TestSimulatedLostAnswers: after a connection that breaks, the files' places and the table tell what has happened.
 func TestSimulatedLostAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
-		serve func(s *simulation, folder, file string) []cell.Cell
-		lost  bool
-		times int // requests
+		fate   simcluster.Fate // of the first request
+		staged bool            // the server's HDFS client fails between its two steps
+		lost   bool            // the region loses the file at once
+		times  int             // requests
 	}{
-		"nothing was done":       {func(*simulation, string, string) []cell.Cell { return nil }, false, 2},
-		"staged":                 {func(s *simulation, folder, file string) []cell.Cell { s.stage(folder, file); return nil }, false, 2},
-		"loaded":                 {func(s *simulation, _, file string) []cell.Cell { return s.take(file) }, false, 1},
-		"taken, and not served":  {func(s *simulation, _, file string) []cell.Cell { s.take(file); return nil }, true, 1},
-		"taken, it can't reopen": {func(s *simulation, _, file string) []cell.Cell { s.take(file); return nil }, true, 1},
+		"nothing was done":       {simcluster.Refused, false, false, 2},
+		"staged":                 {simcluster.Lost, true, false, 2},
+		"loaded":                 {simcluster.Lost, false, false, 1},
+		"taken, and not served":  {simcluster.Lost, false, true, 1},
+		"taken, it can't reopen": {simcluster.Lost, false, true, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			simulated(t, func(s *simulation) {
 				deny := strings.Contains(name, "reopen")
 				s.world.DenyMoves(deny)
 				requests := 0
-				s.serve = func(folder string, files []string) ([]cell.Cell, bool, error) {
-					if requests++; requests == 1 {
-						return c.serve(s, folder, files[0]), true, simcluster.ErrHangUp
+				s.decide = func(call *simcluster.Call) (v simcluster.Verdict) {
+					switch {
+					case call.What == "BulkLoadHFile":
+						if requests++; requests == 1 {
+							v.Fate = c.fate
+						}
+					case call.What == "commit" && requests == 1 && c.staged:
+						v.Fate = simcluster.Refused
+					case call.RPC && c.lost:
+						s.world.Lose("t", []byte("a"))
 					}
-					return s.take(files...), true, nil
+					return v
 				}
 				report, err := s.load(s.hooks(), s.write("1", "f", "a", "b"))
 				var lost *LostError
@@ -351,8 +388,11 @@ func TestSimulatedLostAnswers(t *testing.T) {
 // The file is neither loaded nor lost, and the staging folder stays.
 func TestTableThatCannotBeAsked(t *testing.T) {
 	simulated(t, func(s *simulation) {
-		s.serve = func(_ string, files []string) ([]cell.Cell, bool, error) {
-			return s.take(files...), true, simcluster.ErrHangUp
+		s.decide = func(c *simcluster.Call) (v simcluster.Verdict) {
+			if c.What == "BulkLoadHFile" {
+				v.Fate = simcluster.Lost
+			}
+			return v
 		}
 		hooks := s.hooks()
 		hooks.Before = func() error {
@@ -409,23 +449,23 @@ func TestSimulatedRecovery(t *testing.T) {
 			var folder string
 			hooks.Staging = func(name string) error { folder = name; return nil }
 			hooks.Before = func() error { return died }
-			at := func(f HFile) string { return strings.TrimPrefix(f.URI, "file://") }
 			files := []HFile{s.write("1 staged", "f", "a"), s.write("2 loaded", "f", "h"), s.write("3 waits", "f", "x"), s.write("4 lost", "f", "z")}
 			if !isLost {
+				s.do(s.fs.Remove(at(files[3])))
 				files = files[:3]
-				s.take(filepath.Join(s.source, "4 lost"))
 			}
 			if _, err := s.load(hooks, files...); !errors.Is(err, died) {
 				s.Fatal(err)
 			}
 			_, name := storage.SplitURI(folder)
-			s.do(os.MkdirAll(name, 0o700))
-			s.stage(name, at(files[0]))
-			s.do(s.world.BulkLoad("t", s.take(at(files[1]))))
+			s.do(s.fs.MkdirAll(path.Join(name, "f"), 0o700))
+			s.do(s.fs.Rename(at(files[0]), path.Join(name, "f", path.Base(at(files[0])))))
+			s.do(s.fs.Remove(at(files[1])))
+			s.do(s.world.BulkLoad("t", []cell.Cell{cellOf("f", "h")}))
 			if isLost {
-				s.take(at(files[3]))
+				s.do(s.fs.Remove(at(files[3])))
 			}
-			loaded, err := s.RecoverStaging(s.Context(), storage.Local, "t", folder, files)
+			loaded, err := s.RecoverStaging(s.Context(), s.fs, "t", folder, files)
 			if len(loaded) != 1 || loaded[0].URI != files[1].URI {
 				s.Errorf("loaded are %v", loaded)
 			}
@@ -456,7 +496,8 @@ func TestFailedMoveToStaging(t *testing.T) {
 			fs.ErrPermission: true, errors.New("the quota is exceeded"): true,
 			storage.ErrUnavailable: false, syscall.EIO: false,
 		} {
-			c := s.CheckStaging(s.Context(), failingRename{storage.Local, fmt.Errorf("rename: %w", cause)}, table, "f", s.source, filepath.Join(s.source, "probe"))
+			failing := failingRename{s.fs, fmt.Errorf("rename: %w", cause)}
+			c := s.CheckStaging(s.Context(), failing, table, "f", sourceFolder, sourceFolder+"/probe")
 			if !errors.Is(c.Move, cause) || errors.Is(c.Move, ErrRefused) != refused {
 				s.Errorf("%v: %v", cause, c.Move)
 			}
@@ -470,22 +511,24 @@ func TestSimulatedChecksOfStaging(t *testing.T) {
 		table, err := s.Table(s.Context(), "t")
 		s.do(err)
 		check := func(probe string) *StagingChecks {
-			return s.CheckStaging(s.Context(), storage.Local, table, "f", s.source, probe)
+			return s.CheckStaging(s.Context(), s.fs, table, "f", sourceFolder, probe)
 		}
-		if c := check(filepath.Join(s.source, "probe")); c.Err() != nil || c.Move != nil || c.Tracker != nil || c.Above != s.staging || !strings.HasPrefix(c.Folder, "file://"+s.staging) {
+		if c := check(sourceFolder + "/probe"); c.Err() != nil || c.Move != nil || c.Tracker != nil ||
+			c.Above != stagingFolder || !strings.HasPrefix(c.Folder, simcluster.URI+stagingFolder+"/") {
 			s.Errorf("%+v", c)
 		}
 		if c := check(""); c.Err() != nil || !errors.Is(c.Move, ErrUnchecked) {
 			s.Errorf("without a file: %+v", c)
 		}
-		if c := check(filepath.Join(s.source, "missing", "probe")); c.Err() == nil || c.Err() != c.Move || errors.Is(c.Move, ErrUnchecked) {
+		if c := check(sourceFolder + "/missing/probe"); c.Err() == nil || c.Err() != c.Move ||
+			errors.Is(c.Move, ErrUnchecked) {
 			s.Errorf("the file can't be written: %+v", c)
 		}
 		table.Attributes = map[string]string{trackerProperty: "FILE"}
 		if c := check(""); !errors.Is(c.Tracker, ErrRefused) {
 			s.Errorf("files of HBase's own user only: %+v", c)
 		}
-		s.world.Loads("", nil)
+		s.world.DenyLoads(true)
 		if c := check(""); !errors.Is(c.Right, ErrRefused) || !errors.Is(c.Place, ErrUnchecked) || !errors.Is(c.Enter, ErrUnchecked) {
 			s.Errorf("no right: %+v", c)
 		}
@@ -614,8 +657,8 @@ func TestOpeningsOfAFile(t *testing.T) {
 }
 
 // TestYesOfARegionThatMoved: a server says that it loaded a file whose cells the table had before, or one of delete
-// markers, which the region does not return. If its region is open elsewhere by then, that proves nothing: the region
-// is opened once more, which finds all files in its folder. Otherwise the yes counts.
+// markers, which a compaction removes before anybody asks for them. If its region is open elsewhere by then, that
+// proves nothing: the region is opened once more, which finds all files in its folder. Otherwise the yes counts.
 func TestYesOfARegionThatMoved(t *testing.T) {
 	for _, markers := range []bool{false, true} {
 		for _, moves := range []bool{false, true} {
@@ -627,21 +670,24 @@ func TestYesOfARegionThatMoved(t *testing.T) {
 					s.do(err)
 					return table.Opening([]byte("a"))
 				}
-				file := s.write("1", "f", "a")
+				one := cellOf("f", "a")
 				if markers {
-					file.Probes[0].Type = byte(cell.DeleteColumn)
-					s.serve = func(_ string, files []string) ([]cell.Cell, bool, error) { s.take(files...); return nil, true, nil }
+					one.Type, one.Value = cell.DeleteColumn, nil
 				}
+				file := s.writeCells("1", one)
 				hooks := s.hooks()
 				before := ""
 				hooks.Before = func() error {
 					before = opening()
-					if moves {
-						s.world.Interrupt(1, func() { // after the request
+					s.world.Interrupt(1, func() { // after the request
+						if markers {
+							s.do(s.world.Compact("t", []byte("a"), 0, true))
+						}
+						if moves {
 							s.do(s.world.Move("t", []byte("a")))
 							before = opening()
-						})
-					}
+						}
+					})
 					return nil
 				}
 				report, err := s.load(hooks, file)
@@ -680,10 +726,11 @@ func TestMarkersBefore(t *testing.T) {
 			} else if c.typ == cell.Put {
 				row = "fa"
 			}
-			file := s.write(row, "f", row)
-			if file.Probes[0].Type = byte(c.typ); c.typ != cell.Put {
-				file.Probes[0].Value = SumValue(nil)
+			one := cellOf("f", row)
+			if one.Type = c.typ; c.typ != cell.Put {
+				one.Value = nil
 			}
+			file := s.writeCells(row, one)
 			_, err := s.load(s.hooks(), file)
 			if s.do(err); file.Probes[0].Before != c.before {
 				s.Errorf("%s: %t", c.what, file.Probes[0].Before)
@@ -699,8 +746,8 @@ func TestStagingThatCannotBeEntered(t *testing.T) {
 		table, err := s.Table(s.Context(), "t")
 		s.do(err)
 		for failure, refused := range map[error]bool{fs.ErrPermission: true, errors.New("no NameNode"): false} {
-			closed := &closedFolder{FS: storage.Local, below: s.staging, err: failure}
-			c := s.CheckStaging(s.Context(), closed, table, "f", s.source, "")
+			closed := &closedFolder{FS: s.fs, below: stagingFolder, err: failure}
+			c := s.CheckStaging(s.Context(), closed, table, "f", sourceFolder, "")
 			if !errors.Is(c.Enter, failure) || errors.Is(c.Enter, ErrRefused) != refused || !errors.Is(c.Tracker, ErrUnchecked) {
 				s.Errorf("%v: %+v", failure, c)
 			}

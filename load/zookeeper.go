@@ -88,7 +88,7 @@ func (z *zooKeeper) server(ctx context.Context, znode string) (string, error) {
 	data, err := z.get(ctx, name)
 	if errors.Is(err, zk.ErrNoNode) {
 		return "", errcode.HBaseDown.Errorf("%w: there is no %s in ZooKeeper at %s: no master is active, or "+
-			"zookeeper.znode.parent is another",
+			"zookeeper.znode.parent is wrong",
 			ErrUnavailable, name, z)
 	}
 	if err != nil {

@@ -245,7 +245,7 @@ func isReading(p timing.PhaseTime) bool { return p.Name == "sort" && p.Of == "" 
 func (n *metricNames) registerVerification(to prometheus.Registerer, r *verify.Verification) {
 	gauge(to, n.prefix+"_rows", "Rows of the source that the last verification compared.", float64(r.Rows))
 	cells := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: n.prefix + "_cells",
-		Help: "Cells of the last verification, by what was found of them."}, []string{"outcome"})
+		Help: "Cells of the last verification, by outcome."}, []string{"outcome"})
 	for outcome, count := range map[string]int64{"equal": r.Cells, "missing": r.Missing, "different": r.Different,
 		"extra": r.Extra, "superseded": r.Superseded} {
 		cells.WithLabelValues(outcome).Set(float64(count))
@@ -296,7 +296,7 @@ func registerOutputs(to prometheus.Registerer, sum *summary.Summary) {
 		to.MustRegister(v)
 		return v
 	}
-	rows := vector("bulkload_last_run_rows", "Records of the last run, by what became of them; read is their sum.",
+	rows := vector("bulkload_last_run_rows", "Records of the last run, by outcome; read is their sum.",
 		"outcome")
 	cells := vector("bulkload_last_run_cells", "Cells that the last run wrote.")
 	files := vector("bulkload_last_run_files", "HFiles of the last run.")

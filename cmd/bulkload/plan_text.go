@@ -21,9 +21,9 @@ func writePlan(w io.Writer, p *plan.PlanReport, colours bool) {
 		return
 	}
 	fmt.Fprintf(w, "%s into table %s\n", p.Run.Job, p.Run.Table)
-	writePlanned(w, &p.InputReport, colours)
+	writePlanned(w, p.InputReport, colours)
 	if p.Compared != nil {
-		writeComparison(w, &p.InputReport, &p.Compared.InputReport)
+		writeComparison(w, p.InputReport, p.Compared.InputReport)
 		writeChecks(w, "the other key's checks", p.Compared.Checks, colours)
 	}
 	switch {

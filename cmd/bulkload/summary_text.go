@@ -114,7 +114,7 @@ func dropped(s *summary.Summary) string {
 	if n == 0 || s.Status != failure.StatusDone {
 		return ""
 	}
-	return fmt.Sprintf(", but %s dropped, unlike what was kept under the same row key", plural(n, "record"))
+	return fmt.Sprintf(", but %s dropped whose values differ from those kept under the same row key", plural(n, "record"))
 }
 
 // plural is a count with commas and its noun.
@@ -403,7 +403,7 @@ func writeVerification(w io.Writer, r *verify.Verification, verbose bool) {
 	}
 	if r.Resumed != nil {
 		line(w, "read",
-			"%s of these rows by a verification that was interrupted, from %s on; what was deleted since is not known",
+			"%s of these rows by an interrupted verification, from %s on; deletions since then are not noticed",
 			count(r.Resumed.Rows), r.Resumed.Since.Format(time.DateTime+" MST"))
 	}
 	extra := r.Extra + r.ExtraRows
@@ -420,7 +420,7 @@ func writeVerification(w io.Writer, r *verify.Verification, verbose bool) {
 			plural(r.Superseded, "cell"))
 	}
 	if r.Stale != nil {
-		line(w, "stale", "not in the source: %s with this timestamp; of %s it has nothing at all; see %s",
+		line(w, "stale", "not in the source: %s with this timestamp; of %s it has no cell; see %s",
 			plural(r.Stale.Cells, "cell"), plural(r.Stale.Rows, "row"), r.Stale.File)
 	}
 	if r.Files != nil && r.Status == failure.StatusDone {

@@ -381,7 +381,7 @@ func TestYARNForgets(t *testing.T) {
 	r.task(t, driver, "map")
 	fatal(t, r.Kill("rm"))
 	fatal(t, r.StartRole(t.Context(), "rm"))
-	driver.until(t, "YARN does not know "+job+" any more")
+	driver.until(t, "YARN no longer knows "+job)
 	if err := driver.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, driver)
 	}

@@ -98,7 +98,7 @@ func Detect(name string, head []byte) (Codec, error) {
 	switch {
 	case !named && looksLikeHadoop(head):
 		return None, &RefusedError{Name: name,
-			What: "probably compressed with snappy or lz4 in Hadoop's block framing, and nothing says with which",
+			What: "probably compressed with snappy or lz4 in Hadoop's block framing (its name does not say which)",
 			Do:   "name it .snappy or .lz4, or set input.compression to snappy, lz4 or none"}
 	case !named:
 		return None, nil

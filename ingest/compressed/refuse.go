@@ -42,7 +42,7 @@ var unreadableMagics = []struct{ magic, what, do string }{
 	{"AES\x02", "encrypted with AES Crypt", decrypt},
 	{"$ANSIBLE_VAULT;", "encrypted with Ansible Vault", decrypt},
 	{"\x89LZO\x00\r\n\x1a\n", "compressed with lzop",
-		"its library may not be part of this program: unpack it with lzop -d, or export with another codec"},
+		"lzo's license keeps it out of bulkload: unpack it with lzop -d, or export with another codec"},
 	{"\xfd7zXZ\x00", "compressed with xz", unpack},
 	{"LZIP\x00", "compressed with lzip", unpack}, // with the version: a column may be called LZIP_CODE
 	{"LZIP\x01", "compressed with lzip", unpack},
@@ -56,7 +56,7 @@ var unreadableMagics = []struct{ magic, what, do string }{
 // unreadableNames are the extensions of files that have no magic, or one that text may begin with.
 var unreadableNames = map[string]struct{ what, do string }{
 	".lzo": {"compressed with lzo",
-		"its library may not be part of this program: unpack it with lzop -d, or export with another codec"},
+		"lzo's license keeps it out of bulkload: unpack it with lzop -d, or export with another codec"},
 	".xz": {"compressed with xz", unpack}, ".lzma": {"compressed with lzma", unpack},
 	".br": {"compressed with brotli", unpack},
 	".z":  {"compressed with compress", unpack}, ".gpg": {"encrypted with GPG", decrypt},

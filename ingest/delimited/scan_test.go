@@ -217,8 +217,8 @@ func TestRecognise(t *testing.T) {
 		{"/x", "a.txt" + zeros[:252] + "ustar  " + zeros[:300], "a tar archive"},
 		{"/x", "\x01EXPORT: a value\x10", ""},
 		{"/x", `"SYS"."T"` + "\x10", ""},
-		{"/x.gz", "\x1f\x8b\x08\x00", "gzip inside"},
-		{"/x.csv", "(\xb5/\xfd", "zstd inside"},
+		{"/x.gz", "\x1f\x8b\x08\x00", "compressed twice (gzip inside"},
+		{"/x.csv", "(\xb5/\xfd", "compressed twice (zstd inside"},
 		{"/x", "", ""},
 	} {
 		err := ingest.DetectForeign(c.name, []byte(c.head))

@@ -247,7 +247,7 @@ func (p *pages) checkEncoded(encoding parquet.Encoding, data []byte, at,
 	switch encoding {
 	case parquet.Encodings.PlainDict, parquet.Encodings.RLEDict:
 		if p.entries < 0 {
-			return encoding, data, errors.New("it needs a dictionary, and there is none before it")
+			return encoding, data, errors.New("it needs a dictionary, but none precedes it")
 		}
 		err = checkIndices(values, present, p.entries)
 	case parquet.Encodings.RLE:

@@ -130,9 +130,9 @@ func readRefusal(r io.Reader, principal string) error {
 		parts[i] = strings.ToValidUTF8(string(part), "?")
 	}
 	class := parts[0][strings.LastIndexByte(parts[0], '.')+1:]
-	return &AuthError{principal, errcode.KerberosService.Errorf("the server refuses the ticket (%s: %s); possible "+
-		"causes, of which its log names one: it is another service, its keytab lacks the key "+
-		"or has an older one (kvno), or its clock is wrong", class, parts[1])}
+	return &AuthError{principal, errcode.KerberosService.Errorf("the server refuses the ticket (%s: %s): it is "+
+		"another service, its keytab lacks the key or has an older one (kvno), or its clock is wrong; its log says which",
+		class, parts[1])}
 }
 
 // AuthError says why authentication between a server and us failed. Trying again does not help.

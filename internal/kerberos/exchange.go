@@ -227,10 +227,10 @@ func (c *client) isOurs(r messages.KDCRepFields) error {
 func isAsked(asked messages.KDCReqBody, r messages.KDCRepFields, part messages.EncKDCRepPart) error {
 	switch {
 	case part.SRealm != asked.Realm:
-		return fmt.Errorf("the ticket is for a server of realm %q (srealm); asked was for one of %s",
+		return fmt.Errorf("the ticket is for a server of realm %q (srealm); one of %s was requested",
 			part.SRealm, asked.Realm)
 	case !slices.Equal(part.SName.NameString, asked.SName.NameString) && !leadsOn(asked, part.SName):
-		return fmt.Errorf("the ticket is for server %q (sname); asked was for %s",
+		return fmt.Errorf("the ticket is for server %q (sname); %s was requested",
 			part.SName.PrincipalNameString(), asked.SName.PrincipalNameString())
 	case r.Ticket.Realm != part.SRealm:
 		return fmt.Errorf("the ticket says realm %q (ticket realm), the KDC's encrypted part %s", r.Ticket.Realm, part.SRealm)

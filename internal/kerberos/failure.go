@@ -93,8 +93,8 @@ func cause(e messages.KRBError, now time.Time, k *keys) string {
 		}
 		return "the KDC can't read the ticket: run kinit again"
 	case errorcode.KDC_ERR_ETYPE_NOSUPP:
-		return "the KDC has no encryption type in common with us: give the principal and the service AES keys, and look at " +
-			"permitted_enctypes of krb5.conf"
+		return "the KDC and bulkload share no encryption type: give the principal and the service AES keys, and check " +
+			"permitted_enctypes in krb5.conf"
 	case errorcode.KRB_AP_ERR_SKEW:
 		return skew(e.STime, now)
 	case errorcode.KRB_AP_ERR_TKT_EXPIRED, errorcode.KDC_ERR_NEVER_VALID:

@@ -14,7 +14,7 @@ import (
 var Hash = sync.OnceValues(func() (string, error) {
 	f, err := os.Open("/proc/self/exe") // still this program after a new one was installed
 	if err != nil {
-		return "", fmt.Errorf("look which program this is: %w", err)
+		return "", fmt.Errorf("identify this program: %w", err)
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	h := sha256.New()

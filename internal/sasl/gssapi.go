@@ -47,7 +47,7 @@ func (g *gssapi) Next(challenge []byte) ([]byte, bool, error) {
 	case len(challenge) == 0: // a server without a token expects the next one from us
 		return []byte{}, false, nil
 	case challenge[0] == 0x60:
-		return nil, false, errors.New("GSSAPI: the server answers the ticket with an error, or with what was not asked for")
+		return nil, false, errors.New("GSSAPI: the server answers the ticket with an error or an unexpected token")
 	}
 	answer, err := g.answer(challenge)
 	if err != nil {

@@ -43,9 +43,9 @@ func (d denial) ofFolder(name string) string {
 	if home := path.Join(homes, firstElement(name, homes)); home != homes && Below(homes, name) {
 		kind, missing = "home folder", home
 	}
-	return fmt.Sprintf("the %s %s does not exist, and it may not make it. Choose a folder in which it may write, or "+
-		"have HDFS's superuser make this one: hdfs dfs -mkdir -p %s, then hdfs dfs -chown %s %s",
-		kind, missing, missing, d.user, missing)
+	return fmt.Sprintf("the %s %s does not exist, and %s may not create it. Choose a folder in which %[3]s may write, or "+
+		"have HDFS's superuser create this one: hdfs dfs -mkdir -p %[2]s, then hdfs dfs -chown %[3]s %[2]s",
+		kind, missing, d.user)
 }
 
 // firstElement is the first element of a name below a folder.

@@ -199,11 +199,11 @@ func (h *hdfsFS) refuseFolder(dir string) error {
 	}
 	switch s := status(info); {
 	case s.GetEcPolicy() != nil:
-		err = errcode.FileSystem.New("the directory is erasure-coded, which this program can't write; choose one with " +
-			"replication (hdfs ec -getPolicy)")
+		err = errcode.FileSystem.New("the directory is erasure-coded, which bulkload does not support; choose a replicated " +
+			"one (hdfs ec -getPolicy)")
 	case s.GetFlags()&flagEncrypted != 0:
-		err = errcode.FileSystem.New("the directory is in an encryption zone, which this program can't write; choose one " +
-			"outside of all zones (hdfs crypto -listZones)")
+		err = errcode.FileSystem.New("the directory is in an encryption zone, which bulkload does not support; choose one " +
+			"outside all zones (hdfs crypto -listZones)")
 	}
 	if err != nil {
 		return &fs.PathError{Op: "create", Path: printable.Name(dir), Err: err}

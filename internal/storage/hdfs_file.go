@@ -45,10 +45,11 @@ func (f *hdfsFile) open() error {
 	case info.IsDir():
 		err = syscall.EISDIR
 	case status(info).GetFileEncryptionInfo() != nil:
-		err = errcode.FileSystem.New("the file is in an encryption zone, which this program can't read")
+		err = errcode.FileSystem.New("the file is in an encryption zone, which bulkload does not support; copy it to a " +
+			"directory outside all zones")
 	case status(info).GetEcPolicy() != nil:
-		err = errcode.FileSystem.New("the file is erasure-coded, which this program can't read; copy it to a directory " +
-			"with replication")
+		err = errcode.FileSystem.New("the file is erasure-coded, which bulkload does not support; copy it to a replicated " +
+			"directory")
 	case f.reader != nil && info.Size() != f.size:
 		err = errcode.InputChanged.New("the file has changed while it was read")
 	}

@@ -259,8 +259,8 @@ func (c *nameNodeConn) refused(e *remoteError) error {
 	var err error
 	switch {
 	case c.plain && strings.Contains(e.message, "SIMPLE authentication is not enabled"):
-		err = errcode.KerberosNoLogin.Errorf("%w; the cluster uses Kerberos: hadoop.security.authentication must say so in "+
-			"the site files that this program reads", e)
+		err = errcode.KerberosNoLogin.Errorf("%w; the cluster uses Kerberos: set hadoop.security.authentication to "+
+			"kerberos in the site files that bulkload reads", e)
 	case strings.HasSuffix(e.class, "AccessControlException"), strings.HasSuffix(e.class, "AuthorizationException"):
 		err = errcode.Permission.Wrap(e)
 	case c.plain:

@@ -143,8 +143,8 @@ func (s *security) byTicket(ctx context.Context, o saslOffer, c net.Conn, addres
 	}
 	return loginWay{sasl.GSSAPI(ticket, s.rpc), o,
 		fmt.Sprintf("%s's ticket for %s", s.login.Principal(), ticket.Service()),
-		"possible causes, of which its log names one: it is another service, its keytab lacks the key or has an older one " +
-			"(kvno), or its clock is wrong"}, nil
+		"it is another service, its keytab lacks the key or has an older one (kvno), or its clock is wrong; its log " +
+			"says which"}, nil
 }
 
 // nameNodeService returns the NameNode's principal from the site files. The NameNode must claim the same one
@@ -156,7 +156,7 @@ func (s *security) nameNodeService(ctx context.Context, o saslOffer, c net.Conn,
 	}
 	if s.principal == "" {
 		return "",
-			errcode.SiteMissing.New("dfs.namenode.kerberos.principal is not set; take it over from the cluster's hdfs-site.xml")
+			errcode.SiteMissing.New("dfs.namenode.kerberos.principal is not set; copy it from the cluster's hdfs-site.xml")
 	}
 	var first string
 	for host := range hostNames(ctx, c, address) {
@@ -175,8 +175,8 @@ func (s *security) nameNodeService(ctx context.Context, o saslOffer, c net.Conn,
 		return "", err
 	}
 	return "", errcode.SiteProperty.Errorf(
-		"it says that it is %s, by dfs.namenode.kerberos.principal (%s) it must be %s; "+
-			"take the property over from the cluster's hdfs-site.xml", said, s.principal, first)
+		"it says that it is %s, but by dfs.namenode.kerberos.principal (%s) it must be %s; copy the property from the "+
+			"cluster's hdfs-site.xml", said, s.principal, first)
 }
 
 // hostNames returns the address's host, and then the names of its IP, which it looks up only if the caller continues.

@@ -172,8 +172,7 @@ func (c *unprotectedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n == 0 && !c.heard && isCut(err) && c.wantsExchange() {
 		err = errcode.SiteProperty.Errorf("DataNode %v protects its connections, and %s is not set in the site files that "+
-			"this program reads (%w); "+
-			"take the property over from the cluster's hdfs-site.xml", c.RemoteAddr(), transferProperty, err)
+			"this program reads (%w); copy the property from the cluster's hdfs-site.xml", c.RemoteAddr(), transferProperty, err)
 	}
 	c.heard = true
 	return n, err

@@ -31,7 +31,7 @@ func Parse(text string) (int64, error) {
 		return 0, fmt.Errorf("%q is not a rate; write it as 50MB/s or 20MiB/s", text)
 	}
 	if n < Minimum {
-		return 0, fmt.Errorf("%s is too low: servers end connections on which too little comes; give at least 1MB/s", text)
+		return 0, fmt.Errorf("%s is too low: servers close connections that are too slow; give at least 1MB/s", text)
 	}
 	return n, nil
 }

@@ -1,9 +1,8 @@
 package loading
 
 import (
-	"errors"
-	"os"
-	"path/filepath"
+	"bytes"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -40,17 +39,15 @@ func TestAdviceOfEachCommand(t *testing.T) {
 			return l.CheckServed(s.Context())
 		}},
 		"a changed byte": {errcode.HFileCorrupt, func(s *simulation, l *Loader) error {
-			return s.verified(l, func(name string) error {
-				text, err := os.ReadFile(name)
-				s.do(err)
+			return s.verified(l, func(name string) {
+				text := bytes.Clone(s.read(name))
 				text[strings.Index(string(text), "\x01h\x01fq")+1] ^= 1
-				return os.WriteFile(name, text, 0o600)
+				s.write(name, text)
 			})
 		}},
 		"another file": {errcode.HFileCorrupt, func(s *simulation, l *Loader) error {
-			return s.verified(l, func(name string) error {
-				other, err := os.ReadFile(filepath.Join(l.Out.Path, l.Out.Manifest.Files()[0].Path))
-				return errors.Join(err, os.WriteFile(name, other, 0o600))
+			return s.verified(l, func(name string) {
+				s.write(name, s.read(path.Join(l.Out.Path, l.Out.Manifest.Files()[0].Path)))
 			})
 		}},
 		"an altered family": {errcode.OutputChanged, func(s *simulation, l *Loader) error {
@@ -92,11 +89,11 @@ func TestAdviceOfEachCommand(t *testing.T) {
 }
 
 // verified damages the output's second file and verifies all of them, as before a load.
-func (s *simulation) verified(l *Loader, damage func(name string) error) error {
+func (s *simulation) verified(l *Loader, damage func(name string)) error {
 	s.Helper()
 	if l.Out.Manifest.State != manifest.Written {
 		s.Fatal("the files are loaded")
 	}
-	s.do(damage(filepath.Join(l.Out.Path, l.Out.Manifest.Files()[1].Path)))
+	damage(path.Join(l.Out.Path, l.Out.Manifest.Files()[1].Path))
 	return VerifyBeforeLoad(s.Context(), l.Out)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"bulkload/hfilewriter"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/base/failure"
@@ -126,11 +127,20 @@ func (c *directoryCommand) run(ctx context.Context, d *hfiles.Directory) error {
 			return err
 		}
 	}
-	if len(d.Files) == 0 && (m == nil || m.State == manifest.Loaded) {
-		return c.checkServed(ctx, m)
-	}
 	if err := c.reach(ctx); err != nil {
 		return err
+	}
+	if len(d.Files) == 0 {
+		begun := m != nil && m.State != manifest.Loaded
+		if m == nil {
+			begun, err = newDirectoryLoad(c.out, c.report.Table, c.cluster, c.ledger, nil).interrupted()
+		}
+		if err != nil {
+			return err
+		}
+		if !begun {
+			return c.checkServed(ctx, m)
+		}
 	}
 	if m != nil {
 		err = c.loadOutput(ctx, output.New(c.out, m))
@@ -206,9 +216,6 @@ func (c *directoryCommand) loadDirectory(ctx context.Context) (err error) {
 // checkServed ends a command that finds no files to load: the table must still serve those that were loaded. m is nil
 // if their load is recorded only in the ledger.
 func (c *directoryCommand) checkServed(ctx context.Context, m *manifest.Manifest) (err error) {
-	if err := c.reach(ctx); err != nil {
-		return err
-	}
 	if m != nil {
 		err = (&Loader{Out: output.New(c.out, m), Cluster: c.cluster, Ledger: c.ledger}).CheckServed(ctx)
 	} else {
@@ -236,8 +243,11 @@ func (c *directoryCommand) checkBelow(d *hfiles.Directory) error {
 		switch {
 		case hfiles.Hidden(info.Name) || len(outputs) == maxNamed:
 		case info.Dir:
-			if below, err := hfiles.OpenDirectory(c.out.FS, path.Join(c.out.Path, info.Name)); err == nil &&
-				len(below.Files) > 0 {
+			below, err := hfiles.OpenDirectory(c.out.FS, path.Join(c.out.Path, info.Name))
+			if err != nil && !errors.Is(err, hfilewriter.ErrCorrupt) { // a folder below may hold other files than HFiles
+				return err
+			}
+			if err == nil && len(below.Files) > 0 {
 				outputs = append(outputs, info.Name)
 			}
 		case len(d.Files) == 0:
@@ -270,8 +280,8 @@ func (c *directoryCommand) checkOtherTables() error {
 	for _, e := range all {
 		if e.Table != c.report.Table && e.State == ledger.Loading {
 			return errcode.OutputUnfinished.Errorf("a load of %s into table %s was interrupted (%s), so that table may have "+
-				"some of the files: finish it first (bulkload load %s %s), or, if it is not wanted any more, delete %s, its "+
-				"entry in the ledger",
+				"some of the files: finish it first (bulkload load %s %s), or, if it is no longer wanted, delete %s, its entry "+
+				"in the ledger",
 				dir, e.Table, e.Time.Format(time.RFC3339), dir, e.Table, c.ledger.EntryURI(e.Key()))
 		}
 	}

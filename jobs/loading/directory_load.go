@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 
 	"bulkload/internal/errcode"
@@ -58,12 +57,15 @@ func (l *directoryLoad) recovered(ctx context.Context) (*hfiles.Directory, error
 	return hfiles.OpenDirectory(l.out.FS, l.out.Path)
 }
 
+// interrupted reports whether a load of the directory has begun and not ended.
+func (l *directoryLoad) interrupted() (bool, error) {
+	e, err := l.record.read()
+	return e != nil && e.State != ledger.Loaded, err
+}
+
 // checkServed checks that the table serves what was loaded from a directory in which no file is left.
 func (l *directoryLoad) checkServed(ctx context.Context) error {
 	if err := l.cuts.Finish(); err != nil {
-		return err
-	}
-	if err := l.recover(ctx); err != nil {
 		return err
 	}
 	e, err := l.record.read()
@@ -74,17 +76,6 @@ func (l *directoryLoad) checkServed(ctx context.Context) error {
 		return errcode.HFileMissing.Errorf("%s has no HFiles in folders of families, and according to the ledger nothing "+
 			"was loaded from it into table %s",
 			l.out.FS.URI(l.out.Path), l.table)
-	}
-	for _, f := range e.Files {
-		// If the file exists, recovery has moved it back since the directory was listed. Its rows are not in the table, so
-		// "nothing to do" would be wrong.
-		_, err := l.out.FS.Stat(path.Join(l.out.Path, f.Family, path.Base(f.URI)))
-		if err == nil {
-			return errcode.RunAgain.Errorf("%s came back from an interrupted load; run this again to load it", f.URI)
-		}
-		if !errors.Is(err, fs.ErrNotExist) { // a file that can't be seen must not count as gone
-			return fmt.Errorf("look for %s, which may have come back from an interrupted load: %w", f.URI, err)
-		}
 	}
 	c, err := l.claim(e)
 	if err == nil {
@@ -104,13 +95,13 @@ func (l *directoryLoad) claim(e *ledger.Entry) (claim, error) {
 
 func (l *directoryLoad) proof() proof {
 	return proof{cluster: l.cluster, options: l.out.Options,
-		compare: "compare it with what the files were written from", again: l.again()}
+		compare: "compare it with the source of the files", again: l.again()}
 }
 
 // again says what a person can do about files that the table lacks. Unlike a run's files, they can't be written again.
 func (l *directoryLoad) again() string {
-	return fmt.Sprintf("to load them again, put the files into %s once more and repeat the command; if the table has "+
-		"what they are to change, or it is not wanted any more, delete %s, the ledger's entry of this load",
+	return fmt.Sprintf("to load them again, put the files into %s once more and repeat the command; if the table "+
+		"already shows their effect, or they are no longer wanted, delete %s, the ledger's entry of this load",
 		l.out.FS.URI(l.out.Path), l.record.uri())
 }
 
@@ -122,6 +113,17 @@ func (l *directoryLoad) again() string {
 // so they are probed.
 func (l *directoryLoad) load(ctx context.Context, d *hfiles.Directory) (*load.Report, error) {
 	report := &load.Report{}
+	if len(d.Files) == 0 {
+		e, err := l.record.read()
+		if err != nil {
+			return report, err
+		}
+		if e == nil || e.State == ledger.Loaded {
+			return report, errcode.RunAgain.Errorf("the files of %s are gone since they were listed: run this again",
+				l.out.FS.URI(l.out.Path))
+		}
+		return report, l.confirm(ctx, e) // HBase had taken all files before the interruption
+	}
 	table, err := site.LookUp(ctx, l.cluster, l.table)
 	if err == nil {
 		err = checkCounts(l.out, table, loadable(d), "")

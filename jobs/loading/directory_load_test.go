@@ -3,11 +3,7 @@ package loading
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
-	"syscall"
+	"path"
 	"testing"
 
 	"bulkload/cell"
@@ -19,42 +15,6 @@ import (
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/hfiles"
 )
-
-// statFails is a file system on which looking at one file fails.
-type statFails struct {
-	storage.FS
-	name string // how the file's name ends
-	err  error
-}
-
-func (f *statFails) Stat(name string) (storage.Info, error) {
-	if strings.HasSuffix(name, f.name) {
-		return storage.Info{}, &fs.PathError{Op: "stat", Path: name, Err: f.err}
-	}
-	return f.FS.Stat(name)
-}
-
-// TestAFileThatCantBeSeenIsNotGone: "nothing to do" wants to know that no file came back from an interrupted load. A
-// look at a file that fails does not say so, whichever file it is, even if the table serves the rows of all of them.
-func TestAFileThatCantBeSeenIsNotGone(t *testing.T) {
-	simulated(t, func(s *simulation) {
-		files := s.out.Manifest.Files()
-		l := newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil)
-		d, err := l.recovered(s.Context())
-		s.do(err)
-		_, err = l.load(s.Context(), d)
-		s.do(err)
-		s.do(l.checkServed(s.Context()))
-		for _, f := range files {
-			for _, cause := range []error{syscall.EACCES, syscall.EIO, storage.ErrUnavailable} {
-				s.out.FS = &statFails{storage.Local, f.Path, cause}
-				if err := l.checkServed(s.Context()); !errors.Is(err, cause) || !testwords.Names(err, f.Path) {
-					s.Errorf("looking at %s fails, %v: %v", f.Path, cause, err)
-				}
-			}
-		}
-	})
-}
 
 // killed loads the directory, and is killed after the first file that HBase has taken.
 func (s *simulation) killed() {
@@ -80,8 +40,9 @@ func (s *simulation) directory() (*LoadReport, error) {
 	c := &directoryCommand{out: s.out.Dir, report: &LoadReport{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
 	d, err := hfiles.OpenDirectory(s.out.FS, s.out.Path)
 	s.do(err)
-	if len(d.Files) == 0 {
-		return c.report, newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil).checkServed(s.Context())
+	l := newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil)
+	if begun, err := l.interrupted(); len(d.Files) == 0 && !begun {
+		return c.report, errors.Join(err, l.checkServed(s.Context()))
 	}
 	return c.report, c.loadDirectory(s.Context())
 }
@@ -98,17 +59,15 @@ func TestOnlyDeleteMarkers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			simulated(t, func(s *simulation) {
 				for _, f := range s.out.Manifest.Files() {
-					s.do(os.Remove(filepath.Join(s.out.Path, f.Path)))
+					s.do(s.fs.Remove(path.Join(s.out.Path, f.Path)))
 				}
 				var markers []cell.Cell
 				for _, row := range []string{"h", "i"} {
 					markers = append(markers, cell.Cell{Row: []byte(row), Family: []byte("f"), Timestamp: 5, Type: cell.DeleteFamily})
 				}
 				s.do(s.sim.Put("t", cellOf("h")))
-				name := filepath.Join(s.out.Path, writtenFile(t, s.out.Dir, 7, markers...).Path)
-				text, err := os.ReadFile(name)
-				s.do(err)
-				s.serve = func(files []string) ([]cell.Cell, bool, error) { return markers, true, os.Remove(files[0]) }
+				name := path.Join(s.out.Path, writtenFile(t, s.out.Dir, 7, markers...).Path)
+				text := s.read(name)
 				s.killed()
 				s.do(s.sim.Compact("t", []byte("h"), 0, true))
 				if lost := s.sim.Unreadable("t", 0, []cell.Cell{cellOf("h")}); len(lost) != 1 {
@@ -124,16 +83,16 @@ func TestOnlyDeleteMarkers(t *testing.T) {
 						s.Fatalf("%v, want %s", err, c.code)
 					}
 				}
-				entry, err := os.ReadFile(strings.TrimPrefix(record.uri(), "file://"))
-				s.do(err)
+				_, entry := storage.SplitURI(record.uri())
+				recorded := s.read(entry)
 				// Whoever deletes the entry may load the next files from there.
-				s.do(os.Remove(strings.TrimPrefix(record.uri(), "file://")))
-				s.do(os.WriteFile(name+"1", text, 0o600))
+				s.do(s.fs.Remove(entry))
+				s.write(name+"1", text)
 				if r, err := s.directory(); err != nil || r.Load.Files != 1 {
 					s.Errorf("without the entry: %+v, %v", r, err)
 				}
-				s.do(os.WriteFile(strings.TrimPrefix(record.uri(), "file://"), entry, 0o600))
-				s.do(os.WriteFile(name, text, 0o600))
+				s.write(entry, recorded)
+				s.write(name, text)
 				if r, err := s.directory(); err != nil || r.Load.Files != 1 {
 					s.Errorf("with the file put there once more: %+v, %v", r, err)
 				}
@@ -150,11 +109,10 @@ func TestOnlyDeleteMarkers(t *testing.T) {
 func TestMarkersOfALoadThatEnded(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		for _, f := range s.out.Manifest.Files() {
-			s.do(os.Remove(filepath.Join(s.out.Path, f.Path)))
+			s.do(s.fs.Remove(path.Join(s.out.Path, f.Path)))
 		}
 		marker := cell.Cell{Row: []byte("h"), Family: []byte("f"), Timestamp: 5, Type: cell.DeleteFamily}
 		writtenFile(t, s.out.Dir, 7, marker)
-		s.serve = func(files []string) ([]cell.Cell, bool, error) { return []cell.Cell{marker}, true, os.Remove(files[0]) }
 		_, err := s.directory()
 		s.do(err)
 		s.do(s.sim.Move("t", []byte("h")))
@@ -176,28 +134,24 @@ func TestAnotherDirectoryOfThisName(t *testing.T) {
 		files := s.out.Manifest.Files()
 		texts := map[string][]byte{}
 		for _, f := range files {
-			text, err := os.ReadFile(filepath.Join(s.out.Path, f.Path))
-			s.do(err)
-			texts[f.Path] = text
+			texts[f.Path] = s.read(path.Join(s.out.Path, f.Path))
 		}
-		s.serve = func(taken []string) ([]cell.Cell, bool, error) {
+		s.decide = func(*simcluster.Call) (v simcluster.Verdict) {
 			if s.requests > 1 {
-				return nil, false, errors.New("no more today")
+				return refused
 			}
-			return s.take(taken), true, nil
+			return v
 		}
 		_, err := s.directory()
 		if err == nil {
 			s.Fatal("it was not interrupted")
 		}
-		s.serve = nil
+		s.decide = nil
 		s.do(s.sim.Drop("t"))
 		s.do(s.sim.Create("t", [][]byte{[]byte("g"), []byte("p")}, simcluster.Family{Name: "f"}))
 		for name, text := range texts {
-			if err := os.Remove(filepath.Join(s.out.Path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				s.Fatal(err)
-			}
-			s.do(os.WriteFile(filepath.Join(s.out.Path, name+"2"), text, 0o600))
+			s.do(storage.RemoveIfThere(s.fs, s.out.Path, name))
+			s.write(path.Join(s.out.Path, name+"2"), text)
 		}
 		record := newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil).record
 		s.requests = 0
@@ -207,7 +161,8 @@ func TestAnotherDirectoryOfThisName(t *testing.T) {
 				s.Fatalf("%d requests, %v", s.requests, err)
 			}
 		}
-		s.do(os.Remove(strings.TrimPrefix(record.uri(), "file://")))
+		_, entry := storage.SplitURI(record.uri())
+		s.do(s.fs.Remove(entry))
 		r, err := s.directory()
 		if s.do(err); r.Load.Files != 3 {
 			s.Errorf("without the entry: %+v", r)

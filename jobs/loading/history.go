@@ -82,6 +82,11 @@ func (l *Loader) LoadedElsewhere(ctx context.Context, w *output.Run) (done bool,
 		return false, err
 	}
 	switch {
+	case e.State != ledger.Loaded && l.mayCorrect(e):
+		l.Out.Options.Infof("a load of this job and date from this output was interrupted (%s), and a correction has "+
+			"removed its files: writing and loading all rows (--on-change reload)", e.Time.Format(time.RFC3339))
+		w.SayStale()
+		return false, nil
 	case e.State != ledger.Loaded:
 		return false, l.refuseUnfinished(e)
 	case !same && l.Out.Options.OnChange == options.Reload:
@@ -96,6 +101,13 @@ func (l *Loader) LoadedElsewhere(ctx context.Context, w *output.Run) (done bool,
 			e.Table, e.Time.Format(time.RFC3339), e.Output)
 	}
 	return true, l.Adopt(ctx, e)
+}
+
+// mayCorrect reports whether a run whose output is empty may write and load over a load in the ledger: over one that
+// has ended, or over an unfinished one of the same output, which an interrupted correction has emptied.
+func (l *Loader) mayCorrect(e *ledger.Entry) bool {
+	ended := e.State == ledger.Loaded || e.Output == l.Out.FS.URI(l.Out.Path)
+	return ended && l.Out.Options.OnChange == options.Reload
 }
 
 // refuseUnfinished refuses to load what another output has begun to load. If a process works on that output, the load
@@ -137,7 +149,7 @@ func (l *Loader) Corrects(w *output.Run) error {
 	// A load from another output is corrected only if the command says so: see LoadedElsewhere.
 	elsewhere := w.HasNothing()
 	if e != nil && len(e.Files) > 0 &&
-		(!elsewhere || e.Run == w.Manifest.Run.ID || e.State == ledger.Loaded && w.Options.OnChange == options.Reload) {
+		(!elsewhere || e.Run == w.Manifest.Run.ID || l.mayCorrect(e)) {
 		w.Manifest.Corrects = e.Run
 	}
 	return err
@@ -154,8 +166,8 @@ func (l *Loader) knownEntry(w *output.Run) (e *ledger.Entry, err error) {
 		err = errors.Join(err, known.Close())
 	}
 	if err != nil {
-		w.Options.Warnf("what this job and date has loaded before is not known, so the load of these files may need "+
-			"--on-change reload: %v", err)
+		w.Options.Warnf("what this job and date loaded before can't be read from the ledger, so a load of these files may "+
+			"need --on-change reload: %v", err)
 		return nil, nil
 	}
 	return e, nil

@@ -3,6 +3,7 @@ package loading
 import (
 	"errors"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,7 +27,12 @@ import (
 // writtenOutput is an output with an HFile of each of some rows, which an earlier process has written.
 func writtenOutput(t *testing.T, o options.Options, rows ...string) *output.Output {
 	t.Helper()
-	out := localOutput(t, o)
+	return outputIn(t, localOutput(t, o), rows...)
+}
+
+// outputIn is such an output in a locked directory.
+func outputIn(t *testing.T, out *output.Dir, rows ...string) *output.Output {
+	t.Helper()
 	m := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Written, Run: jobfile.RunInfo{ID: "run", Table: "t"}, JobHash: "0123456789abcdef"}
 	m.Families = map[string]string{"f": "settings"}
 	for i, row := range rows {
@@ -39,7 +45,7 @@ func writtenOutput(t *testing.T, o options.Options, rows ...string) *output.Outp
 // writtenFile writes an HFile of some cells, each of which has a row of its own.
 func writtenFile(t *testing.T, out *output.Dir, i int, cells ...cell.Cell) hfiles.FileMeta {
 	t.Helper()
-	to := hfiles.Destination{FS: storage.Local, Dir: out.Path, Temps: out.TempFolder}
+	to := hfiles.Destination{FS: out.FS, Dir: out.Path, Temps: out.TempFolder}
 	summary := hfiles.FileMeta{Path: "f/" + hfiles.Name("run", 0, i, "f", 0), Family: "f", Slice: i}
 	settings := hfilewriter.Settings{Compression: hfilewriter.CompressNone, Encoding: hfilewriter.EncodeNone, Bloom: hfilewriter.BloomRow}
 	f, err := hfiles.Create(to, summary, settings, hfilewriter.Provenance{}, new(timing.Stopwatch))
@@ -50,7 +56,9 @@ func writtenFile(t *testing.T, out *output.Dir, i int, cells ...cell.Cell) hfile
 		err = errors.Join(err, f.Writer.Append(&cells[k]))
 		f.CountRow(1)
 	}
-	if err = errors.Join(err, f.Finish(), f.ReadBack(t.Context()), os.MkdirAll(filepath.Join(out.Path, "f"), 0o755), os.Rename(f.Temp, filepath.Join(out.Path, f.Path))); err != nil {
+	err = errors.Join(err, f.Finish(), f.ReadBack(t.Context()), out.FS.MkdirAll(path.Join(out.Path, "f"), 0),
+		out.FS.Rename(f.Temp, path.Join(out.Path, f.Path)))
+	if err != nil {
 		t.Fatal(err)
 	}
 	return f.FileMeta

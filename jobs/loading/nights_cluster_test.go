@@ -473,7 +473,7 @@ func copyTree(t *testing.T, fsys storage.FS, from, to string) {
 }
 
 // TestLoadOfMarkers: a file that begins and ends with delete markers is killed after HBase has taken it, and a
-// compaction removes the markers. The same command ends: the file's rows are there.
+// compaction removes the markers. The same command ends the load: the file's rows are there.
 func TestLoadOfMarkers(t *testing.T) {
 	l := livetest.New(t)
 	l.Ask(t, "create", l.Table, "f", "m")
@@ -489,7 +489,7 @@ func TestLoadOfMarkers(t *testing.T) {
 	l.OtherTools(t, dir, lines)
 	l.CrashLoad(t, dir, options.FilesLoaded, 1)
 	l.Ask(t, "compact", l.Table)
-	if r, err := loading.Directory(context.Background(), dir, l.Table, l.Options()); err != nil || r.Status != failure.StatusNothing {
+	if r, err := loading.Directory(context.Background(), dir, l.Table, l.Options()); err != nil || r.Status != failure.StatusDone {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

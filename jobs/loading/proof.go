@@ -164,8 +164,8 @@ func (p proof) look(ctx context.Context, c claim, every bool, from, to float64) 
 			return v, nil
 		}
 		if looks == maxLooks {
-			return nil, errcode.HBaseRegion.Errorf("%w: regions of table %s were opened again each time it was asked for the "+
-				"files' rows: run this again when they no longer move",
+			return nil, errcode.HBaseRegion.Errorf("%w: regions of table %s moved each time the files' rows were read: run "+
+				"this again when they no longer move",
 				load.ErrUnavailable, c.table)
 		}
 		if now.Identity() != table.Identity() {
@@ -244,9 +244,11 @@ func (v *verdict) add(c claim, f load.ProbeResult) {
 	}
 	unchanged := c.unchanged(v.table, &f.HFile)
 	for _, r := range v.table.Overlapping(f.FirstRow, f.LastRow) {
-		proven := unchanged
+		proven, asked := unchanged, false
 		for i := range f.Probes {
-			proven = proven || !v.ambiguous && f.Proves(i) && bytes.Equal(f.Answers[i].Region, r.Name)
+			isHere := bytes.Equal(f.Answers[i].Region, r.Name)
+			asked = asked || isHere
+			proven = proven || !v.ambiguous && f.Proves(i) && isHere
 		}
 		rows := f.Rows()
 		if bytes.Compare(r.Start, rows.First) > 0 {
@@ -262,6 +264,10 @@ func (v *verdict) add(c claim, f load.ProbeResult) {
 		case !proven && f.OnlyMarkers():
 			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was opened again after file %s was loaded, of "+
 				"which only delete markers are known, and a major compaction removes those",
+				&r, c.table, f.URI)})
+		case !proven && !asked:
+			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was opened again after file %s was loaded, and "+
+				"none of the cells that are known of the file lie in that region",
 				&r, c.table, f.URI)})
 		case !proven:
 			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was opened again after file %s was loaded, and "+

@@ -31,6 +31,12 @@ func tableOf(splits ...string) *load.Table {
 // localOutput is a local directory that a command has locked.
 func localOutput(t *testing.T, o options.Options) *output.Dir {
 	t.Helper()
+	return outputtest.Lock(t, dirAt(t, storage.Local, t.TempDir(), o))
+}
+
+// dirAt is a directory of a file system that nobody has locked.
+func dirAt(t *testing.T, fsys storage.FS, dir string, o options.Options) *output.Dir {
+	t.Helper()
 	o, err := o.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +45,7 @@ func localOutput(t *testing.T, o options.Options) *output.Dir {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return outputtest.Lock(t, output.At(storage.Local, t.TempDir(), s, o))
+	return output.At(fsys, dir, s, o)
 }
 
 // TestNameOfTheTable: a load of a directory knows a table in the default namespace by the name that jobs have for it.

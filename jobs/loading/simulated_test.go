@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
+	"path"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -30,7 +28,7 @@ import (
 	"bulkload/load"
 )
 
-// These tests load outputs and directories of the local disk into a table of a simulated cluster, in a bubble of time
+// These tests load outputs and directories of a simulated HDFS into a table of a simulated cluster, in a bubble of time
 // of its own.
 
 // simulation is a simulated cluster with a table t of three regions, which begin with "", "g" and "p", and an output
@@ -38,31 +36,44 @@ import (
 type simulation struct {
 	*testing.T
 	sim      *simcluster.Cluster
+	disk     *simcluster.Disk
+	fs       storage.FS // the disk past the gate: for decide, and for what people do to files
 	client   *load.Cluster
 	out      *output.Output
 	ledger   *ledger.Ledger
-	requests int
-	// what region servers do with files; nil: they take them
-	serve func(files []string) (cells []cell.Cell, loaded bool, err error)
+	requests int // load requests, which are counted before they have an effect
+	// decide says what becomes of a load request; nil: it is answered. It may look at the disk through fs.
+	decide func(request *simcluster.Call) simcluster.Verdict
+	// lost are rows whose regions lose the files that they take before anybody asks for them.
+	lost []string
 }
+
+// refused is the verdict on a load request that a server refuses for good.
+var refused = simcluster.Verdict{Fate: simcluster.Refused, Exception: "org.apache.hadoop.hbase.DoNotRetryIOException"}
+
+// simulatedLedger is the folder of the simulation's ledger.
+const simulatedLedger = "/ledger"
 
 func simulated(t *testing.T, run func(s *simulation)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &simulation{T: t, sim: simcluster.New(2), ledger: ledger.Open(storage.Local, t.TempDir())}
+		s := &simulation{T: t, sim: simcluster.New(2), disk: simcluster.NewDisk()}
 		t.Cleanup(s.sim.Close)
+		s.sim.WithDisk(s.disk)
+		s.fs = s.disk.FS("tina")
+		process := s.sim.Client("tina", nil)
+		s.ledger = ledger.Open(process.FS(), simulatedLedger)
+		s.sim.Watch(s.next)
+		t.Cleanup(s.sim.Unwatch)
 		var err error
-		s.client, err = load.Connect(t.Context(), new(siteconf.Conf), load.Caller{User: "tina"}, s.sim)
+		s.client, err = load.Connect(t.Context(), new(siteconf.Conf), load.Caller{User: "tina"}, process)
 		s.do(err)
 		t.Cleanup(func() { s.client.Close() })
 		s.do(s.sim.Create("t", [][]byte{[]byte("g"), []byte("p")}, simcluster.Family{Name: "f", Attributes: map[string]string{"VERSIONS": "3"}}))
-		s.sim.Loads(t.TempDir(), func(_ string, files []string) ([]cell.Cell, bool, error) {
-			if s.requests++; s.serve != nil {
-				return s.serve(files)
-			}
-			return s.take(files), true, nil
-		})
-		s.out = writtenOutput(t, options.Options{}, "a", "h", "x")
+		dir := dirAt(t, process.FS(), "/out", options.Options{})
+		s.do(dir.Make(t.Context(), func(error) {}))
+		t.Cleanup(func() { _ = dir.Lock.Release() })
+		s.out = outputIn(t, dir, "a", "h", "x")
 		s.out.Manifest.JobHash, s.out.Manifest.Timestamp = "0123456789abcdef", 1
 		settings, err := targets.TableSettings(s.out.Site, s.table(), "f")
 		s.do(err)
@@ -85,21 +96,33 @@ func (s *simulation) table() *load.Table {
 	return table
 }
 
-// take removes files from their place, as a region server does, and returns their cells: each has one, in one of three
-// rows.
-func (s *simulation) take(files []string) (cells []cell.Cell) {
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err = errors.Join(err, os.Remove(name)); err != nil {
-			s.Error(err)
+// next lets the first of the calls go on that wait.
+func (s *simulation) next(waiting []*simcluster.Call) (pick int, v simcluster.Verdict) {
+	c := waiting[0]
+	if c.What == "BulkLoadHFile" {
+		if s.requests++; s.decide != nil {
+			return 0, s.decide(c)
 		}
-		for _, row := range []string{"a", "h", "x"} {
-			if strings.Contains(string(text), "\x00\x01"+row+"\x01fq") { // the cell's key: row, family, qualifier
-				cells = append(cells, cellOf(row))
-			}
-		}
+		return 0, v
 	}
-	return cells
+	for _, row := range s.lost {
+		s.sim.Lose("t", []byte(row))
+	}
+	return 0, v
+}
+
+// read returns the content of a file of the disk.
+func (s *simulation) read(name string) []byte {
+	s.Helper()
+	text, err := s.disk.Read(name)
+	s.do(err)
+	return text
+}
+
+// write makes a file of the disk, or replaces its content.
+func (s *simulation) write(name string, text []byte) {
+	s.Helper()
+	s.do(storage.ReplaceFile(s.fs, name, name+".new", text))
 }
 
 // cellOf is the cell of a row.
@@ -110,7 +133,7 @@ func cellOf(row string) cell.Cell {
 // loader is that of a process that finds the output as it is on the disk.
 func (s *simulation) loader() *Loader {
 	s.Helper()
-	m, err := manifest.Read(storage.Local, s.out.Path)
+	m, err := manifest.Read(s.out.FS, s.out.Path)
 	if s.do(err); m != nil {
 		s.out = output.New(s.out.Dir, m)
 	}
@@ -131,13 +154,19 @@ func (s *simulation) load(l *Loader) (report *load.Report, err error) {
 	return report, turn.Confirm(s.Context())
 }
 
-// wantRecords compares the states of manifest and ledger, and the files that the manifest says are not loaded.
+// wantRecords compares the states of manifest and ledger, and the files that the manifest says are not loaded. Decide
+// may call it.
 func (s *simulation) wantRecords(what, state, entry string, left int) {
 	s.Helper()
-	m, err := manifest.Read(storage.Local, s.out.Path)
-	s.do(err)
-	e, err := s.ledger.Read(m.LedgerKey(s.out.FS.URI(s.out.Path)))
-	s.do(err)
+	m, err := manifest.Read(s.fs, s.out.Path)
+	if err != nil || m == nil {
+		s.Errorf("%s: the manifest is %+v, %v", what, m, err)
+		return
+	}
+	e, err := ledger.Open(s.fs, simulatedLedger).Read(m.LedgerKey(s.fs.URI(s.out.Path)))
+	if err != nil {
+		s.Errorf("%s: %v", what, err)
+	}
 	if m.State != state || len(m.NotLoaded()) != left || e == nil || e.State != entry || len(e.Files) != 3 {
 		s.Errorf("%s: the manifest says %s with %d files left, the ledger has %+v", what, m.State, len(m.NotLoaded()), e)
 	}
@@ -147,14 +176,14 @@ func (s *simulation) wantRecords(what, state, entry string, left int) {
 // says what proves it, and the table is asked whenever the output is met again.
 func TestSimulatedOutput(t *testing.T) {
 	simulated(t, func(s *simulation) {
-		s.serve = func(files []string) ([]cell.Cell, bool, error) {
+		s.decide = func(*simcluster.Call) (v simcluster.Verdict) {
 			if s.requests == 1 {
 				s.wantRecords("before a request", manifest.Loading, ledger.Loading, 3)
 			}
-			if m, err := manifest.Read(storage.Local, s.out.Path); err != nil || m.Staging == "" {
+			if m, err := manifest.Read(s.fs, s.out.Path); err != nil || m.Staging == "" {
 				s.Errorf("the manifest has no staging folder: %v", err)
 			}
-			return s.take(files), true, nil
+			return v
 		}
 		report, err := s.load(s.loader())
 		if s.do(err); report.Files != 3 || s.requests != 3 {
@@ -215,52 +244,54 @@ func TestSimulatedInterruption(t *testing.T) {
 		"lost, of a directory": {func(s *simulation) error { return s.sim.TruncateRegion("t", []byte("a")) }, false, errcode.LoadLost, false},
 		"another table":        {func(s *simulation) error { return s.sim.Truncate("t", true) }, true, errcode.LoadLost, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			simulated(t, func(s *simulation) {
-				s.serve = func(files []string) ([]cell.Cell, bool, error) {
-					if !strings.Contains(files[0], filepath.Base(s.out.Manifest.Slices[0].Files[0].Path)) {
-						return nil, false, errors.New("no more today")
+		for _, done := range []int{1, 0} { // files that the interrupted load knows to be loaded
+			t.Run(fmt.Sprintf("%s/%d known", name, done), func(t *testing.T) {
+				simulated(t, func(s *simulation) {
+					s.decide = func(request *simcluster.Call) (v simcluster.Verdict) {
+						if done == 1 && request.On == "t," {
+							return v
+						}
+						return refused
 					}
-					return s.take(files), true, nil
-				}
-				if report, err := s.load(s.loader()); !testwords.Names(err, " of 3 files") || report.Files > 1 {
-					s.Fatalf("report %+v, %v", report, err)
-				}
-				s.serve = nil
-				done := 3 - len(s.out.Manifest.NotLoaded())
-				s.wantRecords("interrupted", manifest.Loading, ledger.Loading, 3-done)
-				if done == 0 { // the first request was another one's
-					name := filepath.Join(s.out.Path, s.out.Manifest.Slices[0].Files[0].Path)
-					s.do(s.sim.BulkLoad("t", s.take([]string{name})))
-				}
-				l := s.loader()
-				l.Out.ByJob = c.rewrites
-				if done == 0 {
-					turn, err := l.AwaitTurn(s.Context())
-					s.do(err)
-					err = turn.Recover(s.Context())
-					s.do(err)
-					s.wantRecords("recovered", manifest.Loading, ledger.Loading, 2)
-				}
-				s.do(c.meanwhile(s))
-				s.requests = 0
-				_, err := s.load(l)
-				var again *RewriteError
-				switch {
-				case c.rewrite:
-					if !errors.As(err, &again) || len(again.Lost.Files) != 1 || l.Out.Manifest.State != manifest.Writing || s.requests > 0 {
-						s.Errorf("%d requests, %v", s.requests, err)
+					if report, err := s.load(s.loader()); !testwords.Names(err, " of 3 files") || report.Files != done {
+						s.Fatalf("report %+v, %v", report, err)
 					}
-				case failure.CodeOf(err) != c.code && err != nil || (err == nil) != (c.code == ""):
-					s.Errorf("%v", err)
-				case err == nil:
-					s.wantRecords("at the end", manifest.Loaded, ledger.Loaded, 0)
-					if s.requests != 2 {
-						s.Errorf("%d requests", s.requests)
+					s.decide = nil
+					s.wantRecords("interrupted", manifest.Loading, ledger.Loading, 3-done)
+					if done == 0 { // HBase takes one after the load's end
+						s.do(s.fs.Remove(path.Join(s.out.Path, s.out.Manifest.Slices[0].Files[0].Path)))
+						s.do(s.sim.BulkLoad("t", []cell.Cell{cellOf("a")}))
 					}
-				}
+					l := s.loader()
+					l.Out.ByJob = c.rewrites
+					if done == 0 {
+						turn, err := l.AwaitTurn(s.Context())
+						s.do(err)
+						err = turn.Recover(s.Context())
+						s.do(err)
+						s.wantRecords("recovered", manifest.Loading, ledger.Loading, 2)
+					}
+					s.do(c.meanwhile(s))
+					s.requests = 0
+					_, err := s.load(l)
+					var again *RewriteError
+					switch {
+					case c.rewrite:
+						if !errors.As(err, &again) || len(again.Lost.Files) != 1 ||
+							l.Out.Manifest.State != manifest.Writing || s.requests > 0 {
+							s.Errorf("%d requests, %v", s.requests, err)
+						}
+					case failure.CodeOf(err) != c.code && err != nil || (err == nil) != (c.code == ""):
+						s.Errorf("%v", err)
+					case err == nil:
+						s.wantRecords("at the end", manifest.Loaded, ledger.Loaded, 0)
+						if s.requests != 2 {
+							s.Errorf("%d requests", s.requests)
+						}
+					}
+				})
 			})
-		})
+		}
 	}
 }
 
@@ -269,12 +300,7 @@ func TestSimulatedInterruption(t *testing.T) {
 // timestamp.
 func TestSimulatedLoss(t *testing.T) {
 	simulated(t, func(s *simulation) {
-		s.serve = func(files []string) ([]cell.Cell, bool, error) {
-			if cells := s.take(files); string(cells[0].Row) != "h" {
-				return cells, true, nil
-			}
-			return nil, true, nil
-		}
+		s.lost = []string{"h"}
 		l := s.loader()
 		l.Out.ByJob = true
 		var again *RewriteError
@@ -311,22 +337,23 @@ func TestSimulatedLoss(t *testing.T) {
 // files until the end.
 func TestSimulatedDirectory(t *testing.T) {
 	simulated(t, func(s *simulation) {
-		files := s.out.Manifest.Files()
 		command := func() *directoryCommand {
 			return &directoryCommand{out: s.out.Dir, report: &LoadReport{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
 		}
 		record := func() *directoryLoad { return newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil) }
+		waiting := newDirectoryLoad(s.out.Dir, "t", s.client, ledger.Open(s.fs, simulatedLedger), nil)
 		if err := record().checkServed(s.Context()); failure.CodeOf(err) != errcode.HFileMissing {
 			s.Errorf("nothing was loaded: %v", err)
 		}
-		s.serve = func(files []string) ([]cell.Cell, bool, error) {
+		s.decide = func(*simcluster.Call) (v simcluster.Verdict) {
 			if s.requests > 1 {
-				return nil, false, errors.New("no more today")
+				return refused
 			}
-			if e, err := record().record.read(); err != nil || e == nil || e.State != ledger.Loading || e.Staging == "" || len(e.Files) != 3 {
+			if e, err := waiting.record.read(); err != nil || e == nil ||
+				e.State != ledger.Loading || e.Staging == "" || len(e.Files) != 3 {
 				s.Errorf("before a request the ledger has %+v (%v)", e, err)
 			}
-			return s.take(files), true, nil
+			return v
 		}
 		c := command()
 		if err := c.loadDirectory(s.Context()); !testwords.Names(err, "1 of 3 files") || c.report.Load.Files != 1 {
@@ -338,7 +365,7 @@ func TestSimulatedDirectory(t *testing.T) {
 			s.Errorf("into another table, after an interruption: %v", err)
 		}
 		s.do(command().checkOtherTables())
-		s.serve = nil
+		s.decide = nil
 		c = command()
 		s.do(c.loadDirectory(s.Context()))
 		if c.report.Files != 2 || c.report.Load.Files != 2 {
@@ -349,12 +376,6 @@ func TestSimulatedDirectory(t *testing.T) {
 		}
 		s.do(other.checkOtherTables())
 		s.do(record().checkServed(s.Context()))
-		name := filepath.Join(s.out.Path, files[0].Path)
-		s.do(os.WriteFile(name, []byte("x"), 0o600))
-		if err := record().checkServed(s.Context()); failure.CodeOf(err) != errcode.RunAgain {
-			s.Errorf("a file came back: %v", err)
-		}
-		s.do(os.Remove(name))
 		s.do(s.sim.Truncate("t", true))
 		err := record().checkServed(s.Context())
 		if failure.CodeOf(err) != errcode.LoadLost || !testwords.Names(err, s.out.FS.URI(s.out.Path)) {
@@ -367,7 +388,7 @@ func TestSimulatedDirectory(t *testing.T) {
 // listed.
 func TestSimulatedLossOfADirectory(t *testing.T) {
 	simulated(t, func(s *simulation) {
-		s.serve = func(files []string) ([]cell.Cell, bool, error) { s.take(files); return nil, true, nil }
+		s.lost = []string{"a", "h", "x"}
 		l := newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil)
 		d, err := l.recovered(s.Context())
 		s.do(err)
@@ -387,12 +408,12 @@ func TestSimulatedCommand(t *testing.T) {
 		ctx, cancel := context.WithTimeout(s.Context(), time.Hour)
 		defer cancel()
 		c := &directoryCommand{out: s.out.Dir, report: &LoadReport{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
-		name := filepath.Join(s.out.Path, s.out.Manifest.Files()[1].Path)
-		s.do(os.Rename(name, name+"x"))
+		name := path.Join(s.out.Path, s.out.Manifest.Files()[1].Path)
+		s.do(s.fs.Rename(name, name+"x"))
 		if err := c.loadOutput(ctx, s.out); err == nil || s.requests > 0 {
 			s.Errorf("without a file: %d requests, %v", s.requests, err)
 		}
-		s.do(os.Rename(name+"x", name))
+		s.do(s.fs.Rename(name+"x", name))
 		s.do(c.loadOutput(ctx, s.out))
 		if c.report.Files != 3 || c.report.Load.Files != 3 || s.requests != 3 {
 			s.Errorf("%d requests, report %+v", s.requests, c.report)
@@ -495,16 +516,15 @@ func TestSimulatedLedgerFails(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		full := errors.New("no space")
 		l := s.loader()
-		l.Ledger = ledger.Open(&countedSaves{FS: storage.Local, fail: full}, s.TempDir())
+		l.Ledger = ledger.Open(&countedSaves{FS: s.fs, fail: full}, "/full")
 		if _, err := s.load(l); !errors.Is(err, full) || s.requests > 0 {
 			s.Errorf("%d requests, %v", s.requests, err)
 		}
 		_, err := s.load(s.loader())
 		s.do(err)
-		name := strings.TrimPrefix(s.ledger.EntryURI(s.out.Manifest.LedgerKey(s.out.FS.URI(s.out.Path))), "file://")
-		text, err := os.ReadFile(name)
-		s.do(err)
-		s.do(os.WriteFile(name, text[:len(text)/2], 0o600))
+		_, name := storage.SplitURI(s.ledger.EntryURI(s.out.Manifest.LedgerKey(s.out.FS.URI(s.out.Path))))
+		text := s.read(name)
+		s.write(name, text[:len(text)/2])
 		if err := s.loader().CheckServed(s.Context()); failure.CodeOf(err) != errcode.ManifestMalformed {
 			s.Errorf("the ledger's entry is cut: %v", err)
 		}

@@ -28,7 +28,7 @@ func (r *runner) findExisting(ctx context.Context, w *outputRun, rows *sorting.R
 	}
 	if e := w.out.Manifest.Existing; e != nil {
 		asked := e.Asked.Format("2006-01-02 15:04:05 MST")
-		o.Infof("which rows table %s has already was asked at %s, and counts", j.Table, asked)
+		o.Infof("the rows that table %s already has were looked up at %s; that result is used again", j.Table, asked)
 		return nil, nil
 	}
 	again, err := w.loadedBefore()
@@ -113,10 +113,10 @@ func (w *outputRun) loadedBefore() (yes bool, err error) {
 				named = append(named, fmt.Sprintf("%s (run %s)", cmp.Or(e.Job, e.Output), cmp.Or(e.Run, "of files")))
 			}
 			return false, errcode.LoadUnsure.Errorf(
-				"other loads into table %s have cells with the timestamp of this run, or may have: %s. "+
-					"Rows of theirs can't be distinguished from rows that this job has loaded before, and would be loaded over "+
-					"(duplicates.live: %s). Nothing was loaded. If no row is in both, set duplicates.live to overwrite for this run; "+
-					"otherwise give the jobs different timestamps",
+				"other loads into table %s have, or may have, cells with the timestamp of this run: %s. Their rows can't be "+
+					"distinguished from rows that this job has loaded before, and would be loaded over (duplicates.live: %s). "+
+					"Nothing was loaded. If no row is in both, set duplicates.live to overwrite for this run; otherwise give the "+
+					"jobs different timestamps",
 				j.Table, failure.FirstFew(named), j.Live)
 		}
 		if !replaces || old.Timestamp == w.out.Manifest.Timestamp {

@@ -84,7 +84,7 @@ func (c *checking) openInput(ctx context.Context) (err error) {
 	case err == nil:
 		c.ok("input", "%s, %s", jobfile.Plural(len(c.opened.source.Files), "file"), bytesize.Format(c.opened.source.Bytes))
 	case c.opened.wasArchived(ctx, err):
-		c.ok("input", "it does not exist any more; it was loaded earlier")
+		c.ok("input", "it no longer exists; it was loaded earlier")
 	default:
 		c.fail("input", err)
 	}
@@ -203,7 +203,7 @@ func (c *checking) checkLoaded(ctx context.Context, dir *output.Dir, j *jobfile.
 			Detail: "from another input, according to the ledger; the run reads this one (--on-change reload)"}}
 	}
 	return preflight.CheckResults{{Name: name, State: preflight.OK,
-		Detail: "no load of this job and date is known to the ledger"}}
+		Detail: "the ledger has no load of this job and date"}}
 }
 
 // kept returns how many bytes an earlier process of the run has spilled.

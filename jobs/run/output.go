@@ -179,8 +179,8 @@ func (w *outputRun) complete(rows *sorting.Rows) error {
 		return err
 	}
 	if n := w.out.Manifest.Counts.Differing; n > 0 {
-		w.out.Options.Warnf("table %s: %s dropped, each unlike a later one with the same row key; if these are no "+
-			"corrections, the key is too short or the export cut its values (duplicates: error refuses them)",
+		w.out.Options.Warnf("table %s: %s dropped, because a later record has the same row key and other values; if these "+
+			"are not corrections, the key is too short or the export cut its values (duplicates: error refuses them)",
 			w.out.Job.Table, jobfile.Plural(int(n), "record"))
 	}
 	w.out.Options.Failpoint.Reached(options.Balanced)

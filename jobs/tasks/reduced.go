@@ -70,8 +70,7 @@ func (r *reduction) handOver() error {
 	}
 	units := r.units()
 	if err := r.checkMemory(units); err != nil {
-		r.work.options.Warnf("the reduce tasks have a --memory of their own, which is not known here. With this "+
-			"command's, %v", err)
+		r.work.options.Warnf("the reduce tasks' own --memory is not known here. With this command's, %v", err)
 	}
 	if _, err := r.work.writeUnits(units); err != nil {
 		return err

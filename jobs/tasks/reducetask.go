@@ -123,8 +123,8 @@ func slicesAtOnce(sorted *partition.Sorted, home folder, memory int64) (int, err
 	n := min(left/each, int64(parallel.Workers()))
 	if n < 1 {
 		need := sorted.IndexMemory() + each
-		return 0, errcode.TaskMemory.Errorf("to merge the %d sorted runs of the map tasks needs %s, which is more than %s "+
-			"of memory leave for it: give each task at least %s, or make the map tasks larger",
+		return 0, errcode.TaskMemory.Errorf("merging the %d sorted runs of the map tasks needs %s, but %s of memory leave "+
+			"less for it: give each task at least %s, or make the map tasks larger",
 			runs, bytesize.Format(need), bytesize.Format(memory), bytesize.Format(memoryFor(need)))
 	}
 	return int(n), nil

@@ -39,7 +39,7 @@ func readResults[A taskResult](w *Work, phase string, fresh func() A) (map[int][
 	at := w.home().sub(phase)
 	names, err := at.folders()
 	if err != nil {
-		return nil, fmt.Errorf("look what the tasks have done: %w", err)
+		return nil, fmt.Errorf("find out what the tasks have done: %w", err)
 	}
 	var mu sync.Mutex
 	all := map[int][]A{}
@@ -64,7 +64,7 @@ func readResults[A taskResult](w *Work, phase string, fresh func() A) (map[int][
 func resultsOf[A taskResult](at folder, of identity, fresh func() A) (sound []A, err error) {
 	attempts, err := at.folders()
 	if err != nil {
-		return nil, fmt.Errorf("look what the tasks have done: %w", err)
+		return nil, fmt.Errorf("find out what the tasks have done: %w", err)
 	}
 	for _, attempt := range attempts {
 		found := fresh()

@@ -182,7 +182,7 @@ func TestMemoryOfOthersTasks(t *testing.T) {
 		if over == nil || rest != nil || len(over.Phase.Tasks) != 1 {
 			t.Errorf("with %d bytes of memory: %v, %v", memory, over, rest)
 		}
-		if got := strings.Contains(log.String(), "which is not known here"); got != warns {
+		if got := strings.Contains(log.String(), "--memory is not known here"); got != warns {
 			t.Errorf("with %d bytes of memory it says %s", memory, &log)
 		}
 	}

@@ -138,8 +138,8 @@ func (w *Work) checkPieces(p *Plan) error {
 	if w.external != nil || need <= sorting.SortMemory(w.sizes.Memory) {
 		return nil
 	}
-	return errcode.TaskMemory.Errorf("to merge the sorted runs of %d map tasks of %s needs at least %s, which is more "+
-		"than %s of memory leave for it: give each task at least %s, or make the map tasks larger",
+	return errcode.TaskMemory.Errorf("merging the sorted runs of %d map tasks of %s needs at least %s, but %s of memory "+
+		"leave less for it: give each task at least %s, or make the map tasks larger",
 		n, bytesize.Format(w.sizes.Task), bytesize.Format(need), bytesize.Format(w.sizes.Memory),
 		bytesize.Format(memoryFor(need+need/2)))
 }

@@ -11,7 +11,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/md5"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -22,7 +21,6 @@ import (
 	"syscall"
 	"time"
 
-	"bulkload/cell"
 	"bulkload/internal/hbase"
 	"bulkload/internal/test/hbasetest"
 )
@@ -42,14 +40,12 @@ type Cluster struct {
 	interrupt  func()
 	namespaces []string
 	procedures map[[2]uint64]uint64 // the master's procedures, by the request's nonce
-	staging    string               // the folder of the loads' staging folders; "": nobody may load
-	folder     string               // the newest staging folder
-	serve      Serve
 	disk       *Disk
-	gate       *Gate
+	gate       *gate
 	clients    int
+	metaLag    time.Duration  // see LagMeta
 	folders    int            // staging folders that were made
-	reached    map[string]int // see Reached
+	states     map[string]int // see reach
 }
 
 // server is a server's process.
@@ -60,6 +56,7 @@ type server struct {
 	hung      atomic.Bool
 	down      bool                    // the process has ended
 	stale     map[string]*staleRegion // by name, of a server that hung past its session; nil: its session lives
+	denies    bool                    // see Deny and DenyLoads
 	movedAway map[string]movedAway    // by encoded name
 }
 
@@ -99,10 +96,19 @@ type region struct {
 	startCode  int64 // of the server's process when it opened the region
 	openSeq    int64
 	opened     int64             // when, in epoch milliseconds
+	shown      opening           // what hbase:meta has of the last opening
 	seq        int64             // sequence number of the last change
 	stores     map[string][]file // by family
 	orphans    map[string][]file // in its folder, but not known to the server that has it open
 	busy       int               // load requests that a server is working on
+}
+
+// opening says where and when a region was opened.
+type opening struct {
+	server    *server
+	startCode int64
+	seq       int64
+	at        int64 // in epoch milliseconds
 }
 
 // New makes a cluster with that many region servers, and without tables.
@@ -212,21 +218,13 @@ func (c *Cluster) DenyMoves(deny bool) {
 	c.denyMoves = deny
 }
 
-// Serve decides what a region server does with the files of a load request: it may move them to the load's staging
-// folder, or take them. All are on the local disk. It returns the cells that the region gets from them, and whether the
-// server says that they are loaded. An error is an exception; ErrHangUp breaks the connection. Serve must not call
-// methods of the cluster.
-type Serve func(folder string, files []string) (cells []cell.Cell, loaded bool, err error)
-
-// ErrHangUp makes a server break the connection instead of answering a load request.
-var ErrHangUp = errors.New("hang up")
-
-// Loads lets clients load files. Each load gets a new staging folder below staging. Without this call the user lacks
-// the permission.
-func (c *Cluster) Loads(staging string, serve Serve) {
+// DenyLoads makes all servers refuse the requests of a load, as if the user lacked the permission.
+func (c *Cluster) DenyLoads(deny bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.staging, c.serve = staging, serve
+	for _, s := range c.servers {
+		s.denies = deny
+	}
 }
 
 // after is the next living region server after another one, which is itself if there is no other; nil: none lives.
@@ -258,6 +256,27 @@ func (c *Cluster) open(r *region, s *server) {
 	r.seq++ // the log's marker of the opening
 	// A region is never closed and opened within a millisecond, but the tests' clock may stand still.
 	r.open, r.server, r.startCode, r.openSeq, r.opened = true, s, s.startCode, r.seq, max(c.now(), r.opened+1)
+	now := opening{s, s.startCode, r.seq, r.opened}
+	if c.metaLag == 0 {
+		r.shown = now
+		return
+	}
+	c.reach("hbase:meta shows an opening late")
+	time.AfterFunc(c.metaLag, func() {
+		c.locked(func() {
+			if r.opened == now.at {
+				r.shown = now
+			}
+		})
+	})
+}
+
+// LagMeta makes hbase:meta show each opening of a region only after that long; until then it shows that the region is
+// being opened. Region servers answer for it at once.
+func (c *Cluster) LagMeta(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.metaLag = d
 }
 
 // move moves an open region to another server.
@@ -274,24 +293,24 @@ func (c *Cluster) move(r *region, to *server) {
 // adopt makes all files in a region's folder known, as whoever opens, splits or merges it does.
 func (c *Cluster) adopt(r *region) {
 	for family, files := range r.orphans {
-		c.Reached("an orphan appears when its region is opened")
+		c.reach("an orphan appears when its region is opened")
 		r.stores[family] = append(r.stores[family], files...)
 	}
 	clear(r.orphans)
 }
 
-// Reached counts a state that is rare.
-func (c *Cluster) Reached(state string) {
-	if c.reached == nil {
-		c.reached = map[string]int{}
+// reach counts a state that is rare.
+func (c *Cluster) reach(state string) {
+	if c.states == nil {
+		c.states = map[string]int{}
 	}
-	c.reached[state]++
+	c.states[state]++
 }
 
 // States are the rare states that were reached, and how often.
-func (c *Cluster) States() map[string]int { return c.reached }
+func (c *Cluster) States() map[string]int { return c.states }
 
-// WithDisk gives the cluster its HDFS. From then on users may load, and files are loaded as HBase does it.
+// WithDisk gives the cluster its HDFS, from which clients load files. Without one, nobody may load.
 func (c *Cluster) WithDisk(d *Disk) { c.disk = d }
 
 // ordered are the tables, in the order of their names.

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 )
 
@@ -24,16 +25,17 @@ type Disk struct {
 	mu    sync.Mutex
 	nodes map[string]*node // by absolute path
 	safe  bool             // in safe mode
+	full  bool             // its quota is used up
 }
 
 // node is a file or a folder.
 type node struct {
-	dir     bool
-	data    []byte // never changed in place
-	time    time.Time
-	owner   string
-	perm    fs.FileMode
-	writing bool // the file is not closed yet
+	dir    bool
+	data   []byte // never changed in place
+	time   time.Time
+	owner  string
+	perm   fs.FileMode
+	writer *Client // that has the file open; nil: it is closed
 }
 
 // URI is that of the disk's root: hdfs://sim.
@@ -59,6 +61,59 @@ func (d *Disk) SafeMode(on bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.safe = on
+}
+
+// Fill makes the NameNode refuse every new file and folder, because a quota is used up, or ends that.
+func (d *Disk) Fill(on bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.full = on
+}
+
+// CopyFile copies a file, and makes the folder of the copy.
+func (d *Disk) CopyFile(name, other string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, err := d.file(name)
+	if err == nil {
+		err = d.mkdirAll(path.Dir(other), n.owner, storage.DirPerm)
+	}
+	if err == nil {
+		same := *n
+		d.nodes[other] = &same
+	}
+	return err
+}
+
+// Restore puts a folder of another disk in place of the one of the same name.
+func (d *Disk) Restore(folder string, from *Disk) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.remove(folder, true); err != nil {
+		return err
+	}
+	for name, n := range from.Copy().nodes {
+		if name == folder || storage.Below(folder, name) {
+			d.nodes[name] = n
+		}
+	}
+	return nil
+}
+
+// abandon cuts the files that a client has open to nothing: what it wrote last did not reach the NameNode.
+func (d *Disk) abandon(writer *Client) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, n := range d.nodes {
+		if n.writer == writer {
+			n.data = nil
+		}
+	}
+}
+
+// FS is the disk as a user sees it, past the gate: a function given to Watch may use it.
+func (d *Disk) FS(user string) storage.FS {
+	return clientFS{d, &Client{User: user, cluster: new(Cluster)}}
 }
 
 // Names lists the files in a folder and below it, in order.
@@ -96,7 +151,7 @@ func (d *Disk) file(name string) (*node, error) {
 	return n, nil
 }
 
-func (d *Disk) create(name, owner string, perm fs.FileMode) (*node, error) {
+func (d *Disk) create(name string, writer *Client, perm fs.FileMode) (*node, error) {
 	up := d.nodes[path.Dir(name)]
 	switch {
 	case up == nil:
@@ -107,7 +162,7 @@ func (d *Disk) create(name, owner string, perm fs.FileMode) (*node, error) {
 		return nil, fs.ErrExist
 	}
 	up.time = time.Now()
-	n := &node{time: up.time, owner: owner, perm: perm, writing: true}
+	n := &node{time: up.time, owner: writer.User, perm: perm, writer: writer}
 	d.nodes[name] = n
 	return n, nil
 }
@@ -213,6 +268,9 @@ func (f clientFS) do(op, name string, change bool, effect func(d *Disk) error) e
 	if change && f.disk.safe {
 		return failed(unavailable("Name node is in safe mode"))
 	}
+	if f.disk.full && (op == "create" || op == "mkdir" && f.disk.nodes[name] == nil) {
+		return failed(errcode.HDFSQuota.New("NSQuotaExceededException: simulated"))
+	}
 	err := effect(f.disk)
 	if v == Lost && err == nil {
 		err = unavailable("the answer of the NameNode was lost")
@@ -245,7 +303,7 @@ func (openFile) Close() error { return nil }
 
 func (f clientFS) Create(name string, perm fs.FileMode) (w storage.FileWriter, err error) {
 	err = f.do("create", name, true, func(d *Disk) error {
-		n, err := d.create(name, f.client.User, perm)
+		n, err := d.create(name, f.client, perm)
 		w = &fileWriter{fs: f, name: name, node: n}
 		return err
 	})
@@ -281,7 +339,7 @@ func (w *fileWriter) Close() error {
 		if d.nodes[w.name] != w.node { // HDFS: No lease on the file; it does not exist
 			return fs.ErrNotExist
 		}
-		w.node.writing, w.node.time, w.done = false, time.Now(), true
+		w.node.writer, w.node.time, w.done = nil, time.Now(), true
 		return nil
 	})
 }

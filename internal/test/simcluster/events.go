@@ -322,6 +322,36 @@ func (c *Cluster) Unreadable(name string, enough int, cells []cell.Cell) (lost [
 	return lost
 }
 
+// Stored returns all cells in the regions' folders of a table, in any order: also those that no reader sees.
+func (c *Cluster) Stored(name string) (cells []cell.Cell) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tables[name]
+	if t == nil {
+		return nil
+	}
+	for _, r := range t.regions {
+		for _, stores := range []map[string][]file{r.stores, r.orphans} {
+			for _, files := range stores {
+				for _, s := range slices.Concat(files...) {
+					cells = append(cells, s.Cell)
+				}
+			}
+		}
+	}
+	return cells
+}
+
+// OnDisk returns the cells of all HFiles on the cluster's disk.
+func (c *Cluster) OnDisk() (cells []cell.Cell) {
+	for _, name := range c.disk.Names("/") {
+		if found, err := c.cellsOf(name); err == nil {
+			cells = append(cells, found...)
+		}
+	}
+	return cells
+}
+
 func (t *table) readable(want *cell.Cell, enough int, now int64) bool {
 	f := t.family(string(want.Family))
 	if f == nil {

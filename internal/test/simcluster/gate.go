@@ -52,9 +52,9 @@ const (
 	Lost                 // it takes effect, and its answer is lost
 )
 
-// Gate holds every call until nothing else moves, and lets them go on one by one. So the order of all that happens is
+// gate holds every call until nothing else moves, and lets them go on one by one. So the order of all that happens is
 // decided by the caller of Watch alone, whatever the scheduler of Go does.
-type Gate struct {
+type gate struct {
 	mu      sync.Mutex
 	waiting []*Call
 	arrived int
@@ -68,7 +68,7 @@ type Gate struct {
 // calls that may go on, in an order that does not depend on when they arrived, and returns which one does, and how. It
 // may call the methods of the cluster, disk and clients. It must be called in a bubble of testing/synctest.
 func (c *Cluster) Watch(decide func(waiting []*Call) (pick int, v Verdict)) {
-	c.gate = &Gate{changed: make(chan struct{}, 1), stop: make(chan struct{}), names: map[string]int{}}
+	c.gate = &gate{changed: make(chan struct{}, 1), stop: make(chan struct{}), names: map[string]int{}}
 	for _, name := range c.disk.Names("/") {
 		c.gate.register(name)
 	}
@@ -88,7 +88,7 @@ func (c *Cluster) Unwatch() {
 	g.waiting = nil
 }
 
-func (g *Gate) run(decide func([]*Call) (int, Verdict)) {
+func (g *gate) run(decide func([]*Call) (int, Verdict)) {
 	for {
 		synctest.Wait()
 		ready := g.ready()
@@ -106,7 +106,7 @@ func (g *Gate) run(decide func([]*Call) (int, Verdict)) {
 }
 
 // ready are the calls that may go on, in order.
-func (g *Gate) ready() (ready []*Call) {
+func (g *gate) ready() (ready []*Call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, c := range g.waiting {
@@ -122,7 +122,7 @@ func (g *Gate) ready() (ready []*Call) {
 	return ready
 }
 
-func (g *Gate) release(c *Call, v Verdict) {
+func (g *gate) release(c *Call, v Verdict) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	i := slices.Index(g.waiting, c)
@@ -139,7 +139,7 @@ func (g *Gate) release(c *Call, v Verdict) {
 }
 
 // again has the calls looked at once more.
-func (g *Gate) again() {
+func (g *gate) again() {
 	if g == nil {
 		return
 	}
@@ -150,7 +150,7 @@ func (g *Gate) again() {
 }
 
 // pass holds a call until it may go on.
-func (g *Gate) pass(c *Call) Verdict {
+func (g *gate) pass(c *Call) Verdict {
 	if g == nil {
 		return Verdict{}
 	}
@@ -169,7 +169,7 @@ func (g *Gate) pass(c *Call) Verdict {
 }
 
 // drop refuses the calls of a killed client to the disk. Its calls to HBase have been sent.
-func (g *Gate) drop(client *Client) {
+func (g *gate) drop(client *Client) {
 	if g == nil {
 		return
 	}
@@ -189,7 +189,7 @@ func (g *Gate) drop(client *Client) {
 var random = regexp.MustCompile(`[0-9a-f]{32}|[0-9a-f]{16}|unserved-[^./]*`)
 
 // masked is a name with numbers in place of its random parts. A part gets its number when the first call for it goes on.
-func (g *Gate) masked(name string) string {
+func (g *gate) masked(name string) string {
 	return random.ReplaceAllStringFunc(name, func(part string) string {
 		if n, known := g.names[part]; known {
 			return fmt.Sprint("#", n)
@@ -198,7 +198,7 @@ func (g *Gate) masked(name string) string {
 	})
 }
 
-func (g *Gate) register(name string) {
+func (g *gate) register(name string) {
 	for _, part := range random.FindAllString(name, -1) {
 		if _, known := g.names[part]; !known {
 			g.names[part] = len(g.names)
@@ -240,6 +240,7 @@ func (cl *Client) Kill() {
 		conn.Close()
 	}
 	cl.cluster.gate.drop(cl)
+	cl.cluster.disk.abandon(cl)
 	cl.onKill()
 }
 

@@ -10,7 +10,7 @@ import (
 // The lives of region servers. Each has a session: if its process says nothing for that long, because it hangs or is
 // gone, the master opens its regions on the other servers.
 const (
-	Session  = 40 * time.Second // after which the regions of a server that hangs are opened elsewhere
+	session  = 40 * time.Second // after which the regions of a server that hangs are opened elsewhere
 	takeover = 10 * time.Second // after which those of a process that has ended are
 	restart  = 20 * time.Second // after which a process that has ended is started again
 	// unaware is how long a server that wakes up after its session acts as if its regions were still its own.
@@ -28,7 +28,7 @@ func (s *server) isHung() bool { return s.hung.Load() }
 // alive reports whether a server can open regions.
 func (s *server) alive() bool { return !s.down && !s.isHung() && s.stale == nil }
 
-// Hang stops the process of the i-th region server, counted from 0, and continues it after d. After more than Session
+// Hang stops the process of the i-th region server, counted from 0, and continues it after d. After more than session
 // its regions are open elsewhere by then. It serves them for a moment all the same, even to readers and loads that came
 // to it before; then it ends, and is started again.
 func (c *Cluster) Hang(i int, d time.Duration) {
@@ -39,14 +39,13 @@ func (c *Cluster) Hang(i int, d time.Duration) {
 		return
 	}
 	s.hung.Store(true)
-	if d > Session {
-		time.AfterFunc(Session, func() { c.locked(func() { c.expire(s) }) })
+	if d > session {
+		time.AfterFunc(session, func() { c.locked(func() { c.expire(s) }) })
 	}
 	time.AfterFunc(d, func() {
 		s.hung.Store(false)
-		c.gate.again()
 		c.locked(c.openHomeless)
-		if d > Session {
+		if d > session {
 			time.AfterFunc(unaware, func() { c.locked(func() { c.end(s) }) })
 			time.AfterFunc(unaware+restart, func() { c.locked(func() { c.start(s) }) })
 		}
@@ -67,6 +66,15 @@ func (c *Cluster) Crash(i int) {
 	time.AfterFunc(restart, func() { c.locked(func() { c.start(s) }) })
 }
 
+// Deny makes the i-th region server refuse all requests of a load for d, as one does that a grant has not reached yet.
+func (c *Cluster) Deny(i int, d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.regionServer(i)
+	s.denies = true
+	time.AfterFunc(d, func() { c.locked(func() { s.denies = false }) })
+}
+
 func (c *Cluster) regionServer(i int) *server { return c.servers[1+i%(len(c.servers)-1)] }
 
 // locked calls a function of a timer.
@@ -81,7 +89,6 @@ func (c *Cluster) locked(do func()) {
 func (c *Cluster) end(s *server) {
 	s.down, s.stale = true, nil
 	s.disconnect()
-	c.gate.again()
 }
 
 func (c *Cluster) start(s *server) {
@@ -101,7 +108,7 @@ func (c *Cluster) expire(s *server) {
 			}
 			if s.stale != nil {
 				s.stale[string(r.name)] = &staleRegion{t, copyOf(r)}
-				c.Reached("a region is open twice")
+				c.reach("a region is open twice")
 			}
 			r.open, r.busy = false, 0
 		}
@@ -126,6 +133,8 @@ func (r *region) wait() error {
 	switch {
 	case r.open && r.server.isHung():
 		return fmt.Errorf("the server of region %q does not answer", r.name)
+	case r.open && r.shown.at != r.opened:
+		return fmt.Errorf("region %q is being opened", r.name)
 	case r.busy > 0:
 		return fmt.Errorf("region %q has %d load requests", r.name, r.busy)
 	}

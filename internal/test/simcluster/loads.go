@@ -3,7 +3,6 @@ package simcluster
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path"
 	"strings"
 	"sync"
@@ -29,18 +28,14 @@ func (c *Cluster) prepareBulkLoad(s *server, request *wrapperspb.StringValue, _ 
 	if err != nil {
 		return nil, err
 	}
-	if c.disk != nil {
-		c.folders++
-		folder := fmt.Sprintf("%s/tina__%s__%d", staged, strings.ReplaceAll(t.name.String(), ":", "_"), c.folders)
-		c.disk.mu.Lock()
-		defer c.disk.mu.Unlock()
-		return wrapperspb.String(URI + folder), c.disk.mkdirAll(folder, "hbase", 0o777)
+	if c.disk == nil {
+		return nil, notAllowed
 	}
-	if c.staging == "" {
-		return nil, refusal{class: exceptions + "security.AccessDeniedException", why: "Insufficient permissions (action=CREATE)"}
-	}
-	c.folder, err = os.MkdirTemp(c.staging, "")
-	return wrapperspb.String("file://" + c.folder), err
+	c.folders++
+	folder := fmt.Sprintf("%s/tina__%s__%d", staged, strings.ReplaceAll(t.name.String(), ":", "_"), c.folders)
+	c.disk.mu.Lock()
+	defer c.disk.mu.Unlock()
+	return wrapperspb.String(URI + folder), c.disk.mkdirAll(folder, "hbase", 0o777)
 }
 
 // regionOf is the region of a request for a staging folder.
@@ -55,12 +50,9 @@ func (c *Cluster) cleanupBulkLoad(s *server, request *wrapperspb.StringValue, _ 
 	if _, _, err := c.served(s, regionOf(request)); err != nil {
 		return nil, err
 	}
-	if c.disk != nil {
-		c.disk.mu.Lock()
-		defer c.disk.mu.Unlock()
-		return new(wrapperspb.StringValue), c.disk.remove(strings.TrimPrefix(request.Value, URI), true)
-	}
-	return new(wrapperspb.StringValue), os.RemoveAll(strings.TrimPrefix(request.Value, "file://"))
+	c.disk.mu.Lock()
+	defer c.disk.mu.Unlock()
+	return new(wrapperspb.StringValue), c.disk.remove(strings.TrimPrefix(request.Value, URI), true)
 }
 
 // bulkLoadHFile gives files to a region.
@@ -69,24 +61,32 @@ func (c *Cluster) bulkLoadHFile(s *server, request *pb.BulkLoadHFileRequest, _ *
 	if err != nil {
 		return nil, err
 	}
-	if c.disk != nil {
-		l := &requested{cluster: c, server: s, startCode: s.startCode, table: t, region: r, opened: r.opened}
-		err := l.load(request)
-		if err == errEnded {
-			return nil, ErrHangUp
-		}
-		if err != nil {
-			c.Reached("a load request fails") // the server's log says why: "Failed to complete bulk load"
-		}
-		return &pb.BulkLoadHFileResponse{Loaded: proto.Bool(err == nil)}, nil
+	l := &requested{cluster: c, server: s, startCode: s.startCode, table: t, region: r, opened: r.opened}
+	err = l.load(request)
+	if err == errEnded {
+		return nil, err
 	}
-	var files []string
-	for _, f := range request.FamilyPath {
-		files = append(files, strings.TrimPrefix(f.GetPath(), "file://"))
+	if err != nil {
+		c.reach("a load request fails") // the server's log says why: "Failed to complete bulk load"
 	}
-	cells, loaded, err := c.serve(c.folder, files)
-	r.add(t, cells)
-	return &pb.BulkLoadHFileResponse{Loaded: &loaded}, err
+	return &pb.BulkLoadHFileResponse{Loaded: proto.Bool(err == nil)}, nil
+}
+
+// Lose deletes the files of the region of a row from its folder. The region stays open as it is, and readers find
+// nothing of them.
+func (c *Cluster) Lose(name string, row []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tables[name]
+	if t == nil {
+		return
+	}
+	for _, r := range t.regions {
+		if r.holds(row) {
+			clear(r.stores)
+			clear(r.orphans)
+		}
+	}
 }
 
 // requested is a load request that a server is working on, as SecureBulkLoadManager and HRegion.bulkLoadHFiles do: it
@@ -143,7 +143,7 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 	for i, m := range files {
 		if err := l.step("stage", m.from); err != nil {
 			if i > 0 {
-				c.Reached("a request fails halfway through staging")
+				c.reach("a request fails halfway through staging")
 			}
 			return err
 		}
@@ -154,7 +154,7 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 	for i, m := range files {
 		if err := l.step("commit", m.to); err != nil {
 			if i > 0 {
-				c.Reached("a request fails halfway through its commit")
+				c.reach("a request fails halfway through its commit")
 			}
 			return err
 		}
@@ -188,11 +188,11 @@ func (l *requested) commit(family, from string, cells []cell.Cell) error {
 	}
 	switch {
 	case now == nil && c.isParent(name):
-		c.Reached("a file is moved into a region that was split")
+		c.reach("a file is moved into a region that was split")
 	case now == nil: // the server makes its folder again
-		c.Reached("a file is moved into a region that was merged, or whose table is another")
+		c.reach("a file is moved into a region that was merged, or whose table is another")
 	case now != as:
-		c.Reached("a file is moved into a region that is open elsewhere")
+		c.reach("a file is moved into a region that is open elsewhere")
 		now.orphans[family] = append(now.orphans[family], f)
 	}
 	return nil

@@ -36,8 +36,12 @@ func (c *Cluster) meta() (rows [][]cell.Cell) {
 // meta is a region's row, in the order of its columns.
 func (r *region) meta(state string) []cell.Cell {
 	split := state == "SPLIT"
-	if !split && !r.open {
+	switch {
+	case split:
+	case !r.open:
 		state = "CLOSED"
+	case r.shown.at != r.opened:
+		state = "OPENING"
 	}
 	// can't fail: all fields are set
 	info, _ := proto.Marshal(&pb.RegionInfo{RegionId: proto.Uint64(uint64(r.id)), StartKey: r.start, EndKey: r.end, Offline: &split, Split: &split,
@@ -45,9 +49,10 @@ func (r *region) meta(state string) []cell.Cell {
 	long := func(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 	name := string(r.name)
 	row := []cell.Cell{metaCell(name, "info", "regioninfo", r.id, append([]byte("PBUF"), info...))}
-	if r.server != nil {
-		row = append(row, metaCell(name, "info", "seqnumDuringOpen", r.opened, long(r.openSeq)), metaCell(name, "info", "server", r.opened, []byte(r.server.addr())),
-			metaCell(name, "info", "serverstartcode", r.opened, long(r.startCode)))
+	if at := r.shown.at; at > 0 {
+		row = append(row, metaCell(name, "info", "seqnumDuringOpen", at, long(r.shown.seq)),
+			metaCell(name, "info", "server", at, []byte(r.shown.server.addr())),
+			metaCell(name, "info", "serverstartcode", at, long(r.shown.startCode)))
 	}
 	return append(row, metaCell(name, "info", "state", r.opened, []byte(state)))
 }

@@ -85,6 +85,9 @@ func (c *Cluster) done(s *server, r hbasetest.Request) hbasetest.Answer {
 	if !known {
 		call = unknown
 	}
+	if s.denies && strings.Contains(r.Method, "BulkLoad") {
+		call = denied
+	}
 	var block []byte
 	message, err := call(c, s, r.Param, &block)
 	if err == nil {
@@ -93,7 +96,7 @@ func (c *Cluster) done(s *server, r hbasetest.Request) hbasetest.Answer {
 			return hbasetest.Answer{Param: param, Cells: block}
 		}
 	}
-	if err == ErrHangUp {
+	if err == errEnded {
 		return hbasetest.Answer{Hangup: true}
 	}
 	return exceptionAnswer(refused(err))
@@ -138,6 +141,11 @@ var calls = map[string]handler{
 func unknown(*Cluster, *server, []byte, *[]byte) (proto.Message, error) {
 	return nil, refusal{class: exceptions + "exceptions.UnknownProtocolException", why: "the simulated cluster has no such method"}
 }
+
+// notAllowed is what a user without the right to load gets.
+var notAllowed = refusal{class: exceptions + "security.AccessDeniedException", why: "Insufficient permissions (action=CREATE)"}
+
+func denied(*Cluster, *server, []byte, *[]byte) (proto.Message, error) { return nil, notAllowed }
 
 // execService answers as a cluster without an AccessController.
 func (c *Cluster) execService(s *server, request *pb.CoprocessorServiceRequest, _ *[]byte) (proto.Message, error) {
@@ -237,6 +245,9 @@ func (c *Cluster) moveRegion(_ *server, request *pb.MoveRegionRequest, _ *[]byte
 			class = "client.DoNotRetryRegionException" // the master has it in the state SPLIT
 		}
 		return nil, refusal{class: exceptions + class, why: string(name)}
+	}
+	if r.shown.at != r.opened {
+		return nil, refusal{class: exceptions + "client.DoNotRetryRegionException", why: fmt.Sprintf("%q is not OPEN; state=OPENING", r.name)}
 	}
 	for _, s := range c.servers[1:] {
 		if !proto.Equal(s.message(), request.DestServerName) || r.open && s == r.server {
@@ -390,7 +401,7 @@ func (c *Cluster) served(s *server, name []byte) (*table, *region, error) {
 	}
 	for _, old := range s.stale {
 		if bytes.Equal(old.region.name, name) || bytes.Equal(old.region.encoded(), name) {
-			c.Reached("a server answers for a region that is open elsewhere")
+			c.reach("a server answers for a region that is open elsewhere")
 			return old.table, old.region, nil
 		}
 	}

@@ -187,9 +187,9 @@ func (l *DirectoryLock) takeOver() error {
 	case f == alive:
 		return errcode.Locked.Errorf("%s is locked by %v, which is running; try again when it is done", l.FS.URI(l.dir), held)
 	default:
-		return errcode.Locked.Errorf("%s is locked by %v; try again when it is done. Whether it is still running is not "+
-			"known here: %s. Its lock is taken over when it was not touched for %v; delete %s before that only if you know "+
-			"that the process is gone", l.FS.URI(l.dir), held, why, staleAfter(held), l.FS.URI(l.name()))
+		return errcode.Locked.Errorf("%s is locked by %v; try again when it is done. This process can't tell whether it is "+
+			"still running: %s. Its lock is taken over when it has not been renewed for %v; delete %s before that only if you "+
+			"know that the process is gone", l.FS.URI(l.dir), held, why, staleAfter(held), l.FS.URI(l.name()))
 	}
 	aside := l.name() + "_stale_" + l.me.Token
 	if err := l.FS.Rename(l.name(), aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -341,7 +341,7 @@ func (l *DirectoryLock) Fresh() error {
 		if l.failed != nil {
 			why = fmt.Sprintf(" (it can't be written: %v)", l.failed)
 		}
-		return errcode.RunAgain.Errorf("the lock of %s was not written for %v%s, and others may take it over; try again",
+		return errcode.RunAgain.Errorf("the lock of %s was not renewed for %v%s, so others may take it over; try again",
 			l.FS.URI(l.dir), age.Round(time.Second), why)
 	}
 	return nil

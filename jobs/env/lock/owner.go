@@ -36,7 +36,7 @@ type Owner struct {
 // String describes the owner for people.
 func (o Owner) String() string {
 	if o.blank() {
-		return "a process that has not said who it is"
+		return "an unidentified process"
 	}
 	by := fmt.Sprintf("process %d on %s (user %s, since %s)", o.PID, o.Host, o.User, o.Since.Format(time.RFC3339))
 	if o.Purpose == "" {
@@ -151,7 +151,7 @@ func (p processes) namespaces() string {
 func (p processes) liveness(o, me Owner) (f liveness, why string) {
 	switch {
 	case o.blank():
-		return unknown, "it has not said who it is"
+		return unknown, "its lock does not say who it is"
 	case o.Host != me.Host:
 		return unknown, "it is on another machine"
 	case o.Boot == "" || o.Namespaces == "":

@@ -122,16 +122,16 @@ func (t *TableLock) Lock(ctx context.Context, o options.Options) (*Turn, error) 
 		}
 		switch by := t.holder(dir); {
 		case o.OnBusy == options.BusyFail:
-			return nil, errcode.TableBusy.Errorf("table %s: another load is under way, of %s; try again when it has ended, or "+
-				"let this one wait (--on-busy wait)", t.Name, by)
+			return nil, errcode.TableBusy.Errorf("table %s: another load is under way: %s; try again later, or wait with "+
+				"--on-busy wait", t.Name, by)
 		case o.OnBusy == options.BusyLoad:
-			o.Warnf("table %s: loading beside another load, of %s (--on-busy load)", t.Name, by)
+			o.Warnf("table %s: loading although another load is under way: %s (--on-busy load)", t.Name, by)
 			return nil, nil
 		case time.Since(said) >= sayBusy:
-			text := fmt.Sprintf("table %s: waiting for another load to end, of %s (--on-busy load goes on beside it)",
+			text := fmt.Sprintf("table %s: waiting for another load to end: %s (--on-busy load does not wait)",
 				t.Name, by)
 			if !said.IsZero() {
-				text += fmt.Sprintf("; %v so far. It is alive: its lock would be taken over if it had not been touched for %v",
+				text += fmt.Sprintf("; %v so far. It is alive: it has renewed its lock in the last %v",
 					time.Since(begun).Round(time.Second), LockStale)
 			}
 			o.Infof("%s", text)
@@ -154,7 +154,7 @@ func (t *TableLock) tell(o options.Options) {
 		o.Warnf("%v", err)
 	}
 	for _, other := range others {
-		o.Infof("table %s: another run into it is under way, of %s; its load waits for this one", t.Name, other)
+		o.Infof("table %s: another run into it is under way: %s; its load waits for this one", t.Name, other)
 	}
 }
 

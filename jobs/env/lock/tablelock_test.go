@@ -139,7 +139,7 @@ func TestTurns(t *testing.T) {
 	check(t, err)
 	lock, err := b.Lock(t.Context(), o)
 	check(t, err)
-	if !strings.Contains(said.String(), "waiting for another load to end, of a.yaml for 2026-11-20") {
+	if !strings.Contains(said.String(), "waiting for another load to end: a.yaml for 2026-11-20") {
 		t.Errorf("said %q", said.String())
 	}
 	check(t, lock.Release())
@@ -178,7 +178,7 @@ func TestLongWait(t *testing.T) {
 		if n := locks.Load(); n < 300 || n > 400 {
 			t.Errorf("%d attempts in an hour", n)
 		}
-		if len(said) < 50 || !strings.Contains(said[len(said)-1], "of a.yaml for 2026-11-20") || !strings.Contains(said[len(said)-1], "59m") {
+		if len(said) < 50 || !strings.Contains(said[len(said)-1], ": a.yaml for 2026-11-20") || !strings.Contains(said[len(said)-1], "59m") {
 			t.Errorf("%d notes: %q", len(said), said[max(0, len(said)-1):])
 		}
 		check(t, held.Release())

@@ -54,7 +54,7 @@ func (s *Site) logIn(k jobfile.Kerberos) error {
 	s.tokens = tokens // only HDFS accepts them
 	s.warnOf("the file of delegation tokens", os.Getenv("HADOOP_TOKEN_FILE_LOCATION"))
 	if isKerberos(s.Conf, hbaseAuthentication) {
-		s.noLogin = fmt.Errorf("delegation tokens serve for HDFS only: %w", loginError(hbaseAuthentication, s.Conf, err))
+		s.noLogin = fmt.Errorf("delegation tokens are for HDFS only: %w", loginError(hbaseAuthentication, s.Conf, err))
 	}
 	return nil
 }

@@ -14,9 +14,9 @@ func (r *PlanReport) page() *stats.PlanPage {
 		tables = []*PlanReport{r}
 	}
 	for _, t := range tables {
-		shown := stats.PlannedTable{Name: t.Run.Table, Report: &t.InputReport}
+		shown := stats.PlannedTable{Name: t.Run.Table, Report: t.InputReport}
 		if t.Compared != nil {
-			shown.Compared = &t.Compared.InputReport
+			shown.Compared = t.Compared.InputReport
 		}
 		p.Tables = append(p.Tables, shown)
 	}

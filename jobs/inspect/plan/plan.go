@@ -27,8 +27,9 @@ import (
 type PlanReport struct {
 	failure.Outcome
 	Run jobfile.RunInfo `json:"run"`
-	stats.InputReport
-	Outputs  []*PlanReport `json:"outputs,omitempty"`  // one for each output, if there are several; these have the figures
+	// InputReport is nil if there are several outputs, each of which has its own.
+	*stats.InputReport
+	Outputs  []*PlanReport `json:"outputs,omitempty"`  // one for each output, if there are several
 	Compared *PlanReport   `json:"compared,omitempty"` // another key for the same data
 }
 
@@ -53,6 +54,9 @@ type PlanOptions struct {
 // the table, with the splits and settings that it shows.
 func Run(ctx context.Context, j *jobfile.Job, o options.Options, p PlanOptions) (*PlanReport, error) {
 	report := newPlanReport(j)
+	if j.Outputs != nil {
+		report.InputReport = nil
+	}
 	err := p.plan(ctx, j, o, report)
 	if err == nil && p.Job != nil {
 		report.Compared, err = p.other(ctx, o)
@@ -69,7 +73,7 @@ func Run(ctx context.Context, j *jobfile.Job, o options.Options, p PlanOptions) 
 }
 
 func newPlanReport(j *jobfile.Job) *PlanReport {
-	return &PlanReport{Outcome: failure.NewOutcome(), Run: j.Info(), InputReport: stats.InputReport{
+	return &PlanReport{Outcome: failure.NewOutcome(), Run: j.Info(), InputReport: &stats.InputReport{
 		Rejects: []stats.RejectCount{}, Queries: []stats.QueryLoad{}, Regions: []stats.PlannedRegion{}, Splits: []string{},
 		Families: []string{}, Checks: []stats.Finding{}}}
 }
@@ -97,6 +101,14 @@ func (p *PlanOptions) plan(ctx context.Context, j *jobfile.Job, o options.Option
 	}
 	if p.Expression != "" && j.Outputs != nil {
 		return errcode.Command.Errorf("%s has several outputs; compare the key of one of them in its own job file", j.Path)
+	}
+	if p.Job != nil && (j.Outputs != nil || p.Job.Outputs != nil) {
+		several := j
+		if j.Outputs == nil {
+			several = p.Job
+		}
+		return errcode.Command.Errorf("%s has several outputs, and --compare shows two tables side by side; give job files "+
+			"with one output", several.Path)
 	}
 	if p.Expression != "" {
 		other, err := withKey(w.candidates[0].job, p.Expression)
@@ -212,7 +224,7 @@ func (p *planner) finish(ctx context.Context, c *candidate) error {
 		return err
 	}
 	p.forecast(c)
-	c.report.Checks = stats.Check(&c.report.InputReport, p.facts(c))
+	c.report.Checks = stats.Check(c.report.InputReport, p.facts(c))
 	c.report.Status = failure.StatusDone
 	if !p.Create || c.proposed {
 		return nil

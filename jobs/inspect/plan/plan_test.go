@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -15,10 +17,12 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/test/jobdir"
 	"bulkload/internal/test/jobtest"
 	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/sample"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/plan"
@@ -28,11 +32,36 @@ import (
 	"bulkload/load"
 )
 
+// TestOutputsPlan: the figures of a job with several outputs are those of each, and there are none at the top.
 func TestOutputsPlan(t *testing.T) {
 	dir := jobdir.Orders(t, jobdir.OrdersJob, 1000)
 	r, err := plan.Run(context.Background(), jobtest.Orders(t, dir, "out"), options.Options{}, plan.PlanOptions{})
 	if err != nil || r.Status != failure.StatusDone || len(r.Outputs) != 3 || r.Outputs[1].Run.Table != "ns:by_buyer" || r.Outputs[2].Rows != 1000 {
 		t.Errorf("%d, %d, %d rows, %v; %v", r.Outputs[0].Rows, r.Outputs[1].Rows, r.Outputs[2].Rows, r.Outputs[0].Rejects, err)
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var top map[string]any
+	if err := json.Unmarshal(text, &top); err != nil {
+		t.Fatal(err)
+	}
+	if got := slices.Sorted(maps.Keys(top)); !slices.Equal(got, []string{"exit", "outputs", "run", "schema", "status"}) {
+		t.Errorf("the top has %q, where figures would be zeros", got)
+	}
+}
+
+// TestCompareWithOutputs: a comparison shows one table beside another, so it takes no job with several outputs.
+func TestCompareWithOutputs(t *testing.T) {
+	dir := jobdir.Orders(t, jobdir.OrdersJob, 10)
+	several := jobtest.Orders(t, dir, "out")
+	one := several.Outputs[0]
+	for _, pair := range [][2]*jobfile.Job{{several, one}, {one, several}} {
+		_, err := plan.Run(t.Context(), pair[0], options.Options{}, plan.PlanOptions{Job: pair[1]})
+		if errcode.Outermost(err) != errcode.Command || !testwords.Names(err, several.Path, "--compare") {
+			t.Errorf("%v", err)
+		}
 	}
 }
 

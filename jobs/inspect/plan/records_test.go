@@ -78,7 +78,7 @@ func TestRecordsAreBounded(t *testing.T) {
 			t.Errorf("column %d: %q, cut %v", i, *f.Value, f.Cut)
 		}
 	}
-	shown := stats.NewRecordTable(&r.InputReport, 40, 34)
+	shown := stats.NewRecordTable(r.InputReport, 40, 34)
 	if len(shown.Lines) != 41 || shown.More != 2*fieldsShown-40 || shown.Lines[0].Values[0] != strings.Repeat("中", 33)+"…" {
 		t.Errorf("%d lines, %d more, %q", len(shown.Lines), shown.More, shown.Lines[0].Values)
 	}
@@ -93,7 +93,7 @@ func TestRecordCells(t *testing.T) {
 	job = job[:strings.Index(job, "queries:")] + job[strings.Index(job, "regions:"):]
 	r := MustPlan(t, jobtest.Check(t, jobdir.Of(t, job, []byte("65|u|q\nN|u|q2\n")), "out"), PlanOptions{})
 	var lines []string
-	for _, l := range stats.NewRecordTable(&r.InputReport, 9, 99).Lines {
+	for _, l := range stats.NewRecordTable(r.InputReport, 9, 99).Lines {
 		lines = append(lines, l.Name+" "+l.Cell+" "+strings.Join(l.Values, ","))
 	}
 	want := `id f:…id 65 → \x00\x00\x00A,null; user  u,u; city f:…city q,q2; src f:…src x,x; user row key u,u; wide.qualifier qualifier 0q,q2`

@@ -252,9 +252,9 @@ func (r *Run) explain() {
 	case r.Running != "":
 		r.Waits = "it is under way"
 	case r.State == manifest.Writing:
-		r.Waits = "it failed or was stopped: run it again, and it goes on, or says why not"
+		r.Waits = "it failed or was stopped: run it again to continue, or to see why it can't"
 	case r.State == manifest.Written:
-		r.Waits = "its files are written and not loaded: run it, or load the output"
+		r.Waits = "its files are written but not loaded: run it, or load the output"
 	case r.State == manifest.Loading:
 		r.Waits = "its load was stopped or failed: run it again, and it goes on"
 	}

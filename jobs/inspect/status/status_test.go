@@ -92,8 +92,8 @@ func TestLedgerAndManifest(t *testing.T) {
 		want string
 	}{
 		{Run{State: None}, "loaded loaded 9 3/3 u "},
-		{Run{State: manifest.Writing, ID: "new"}, "writing new 0 0/0 u it failed or was stopped: run it again, and it goes on, or says why not"},
-		{Run{State: manifest.Written, ID: "new"}, "written new 0 0/0 u its files are written and not loaded: run it, or load the output"},
+		{Run{State: manifest.Writing, ID: "new"}, "writing new 0 0/0 u it failed or was stopped: run it again to continue, or to see why it can't"},
+		{Run{State: manifest.Written, ID: "new"}, "written new 0 0/0 u its files are written but not loaded: run it, or load the output"},
 		{Run{State: manifest.Writing, ID: "new", Running: "process 1"}, "writing new 0 0/0 u it is under way"},
 	} {
 		r := c.run

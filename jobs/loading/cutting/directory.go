@@ -62,7 +62,7 @@ func (w DirectoryCutter) read() (*cutsRecord, error) {
 	}
 	if err != nil {
 		return nil, errcode.LoadFiles.Errorf("%s is not a record of cut files as bulkload writes it (%w): restore it, or "+
-			"look which files of %s are parts of others, and delete it",
+			"delete the parts in %s whose original is there, too, and then the record",
 			w.Out.FS.URI(w.path()), err, w.Out.FS.URI(w.Out.Path))
 	}
 	return r, nil

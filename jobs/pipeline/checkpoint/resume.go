@@ -143,7 +143,7 @@ func (k *RunStore) matches(head Header) (err error) {
 	case reflect.DeepEqual(head, want):
 		return nil
 	case head.Program != want.Program:
-		return errors.New("another bulkload has made it")
+		return errors.New("another bulkload made it")
 	}
 	return errOtherRun
 }

@@ -68,7 +68,10 @@ func OpenDirectory(fsys storage.FS, dir string) (*Directory, error) {
 		if !info.Dir || Hidden(info.Name) {
 			continue
 		}
-		if err := d.openFamily(info.Name); err != nil {
+		if err := d.openFamily(info.Name); errors.Is(err, fs.ErrNotExist) {
+			return d, errcode.RunAgain.Errorf("files of %s are gone since they were listed: a load has taken them, or "+
+				"somebody moves or deletes them; run the command again when that has ended: %w", fsys.URI(dir), err)
+		} else if err != nil {
 			return d, err
 		}
 	}

@@ -3,7 +3,9 @@ package output
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"bulkload/ingest"
@@ -99,7 +101,7 @@ func (w *Dir) CleanFiles(m *manifest.Manifest) error {
 	for _, name := range m.CutNames() {
 		errs = append(errs, storage.RemoveIfThere(w.FS, w.Path, name))
 	}
-	for family := range m.Families {
+	for _, family := range slices.Sorted(maps.Keys(m.Families)) {
 		errs = append(errs, w.removeUnrecorded(m, family))
 		_ = w.FS.Remove(path.Join(w.Path, family)) // succeeds only if it is empty, as intended
 	}

@@ -262,8 +262,8 @@ func (o *CheckedOutput) checkCodecs() {
 	}
 	for _, f := range o.Target.Families {
 		if c := f.Settings.Compression; c == hfilewriter.CompressZSTD || c == hfilewriter.CompressLZ4 {
-			o.unknown(checkCodecs, "the servers have %v, since they have opened the regions, but only their own site files "+
-				"say with which class (hbase.io.compress.*.codec): the one of HBase's own module is written for",
+			o.unknown(checkCodecs, "the servers support %v, because they have opened the regions, but only their own site "+
+				"files name the codec's class (hbase.io.compress.*.codec); bulkload writes for the one in HBase's own module",
 				c)
 			return
 		}
@@ -278,7 +278,7 @@ func (o *CheckedOutput) checkReading(ctx context.Context) {
 		return
 	}
 	if o.Table == nil || o.Table.Regions == nil || o.families == nil {
-		o.unknown(checkRead, "it can be tried only with an enabled table, whose families are right")
+		o.unknown(checkRead, "it can be tried only with an enabled table that has the right families")
 		return
 	}
 	err := o.Cluster.CheckRead(ctx, o.Table, o.existing())
@@ -297,7 +297,7 @@ func (o *CheckedOutput) checkRights(ctx context.Context) {
 	}
 	if o.Table == nil || o.Table.Regions == nil || o.FS == nil || o.families == nil {
 		for _, name := range []string{checkRight, checkPlace, checkStaging, checkTracker} {
-			o.unknown(name, "it can be tried only with an enabled table, whose families are right, and with an output")
+			o.unknown(name, "it can be tried only with an enabled table that has the right families, and with an output")
 		}
 		return
 	}
@@ -327,7 +327,7 @@ func (o *CheckedOutput) checkRights(ctx context.Context) {
 	}
 	if s.Encrypted {
 		o.list = append(o.list, Fail(checkZone, errcode.LoadStaging.Errorf("%w: HBase's staging folder %s is in an "+
-			"encryption zone, and files can't be moved there from the output, which this program can't write in a zone",
+			"encryption zone: files can't be moved into it from outside, and bulkload can't write an output in the zone",
 			load.ErrRefused, s.Folder), "load into an HBase whose hbase.rootdir is outside of all zones"))
 	}
 }
@@ -369,12 +369,12 @@ func (o *CheckedOutput) checkZone() {
 		o.unknown(checkZone, "%v", err)
 	case info.Encrypted:
 		o.list = append(o.list, Fail(checkZone, errcode.FileSystem.Errorf(
-			"the output %s is in an encryption zone, which this program can't write", o.FS.URI(o.Dir)), fix))
+			"the output %s is in an encryption zone, which bulkload does not support", o.FS.URI(o.Dir)), fix))
 	case info.ErasureCoded:
 		o.list = append(o.list, Fail(checkZone,
-			errcode.FileSystem.Errorf("the output %s is erasure-coded, which this program can't write", o.FS.URI(o.Dir)), fix))
+			errcode.FileSystem.Errorf("the output %s is erasure-coded, which bulkload does not support", o.FS.URI(o.Dir)), fix))
 	default:
-		o.ok(checkZone, "the output is in none, and not erasure-coded")
+		o.ok(checkZone, "the output is in no zone, and not erasure-coded")
 	}
 }
 
@@ -402,6 +402,6 @@ func (o *CheckedOutput) checkOthers() {
 		o.add(checkOthers, Warning, "loads into one table take turns, unless --on-busy says otherwise", "%s: %s",
 			jobfile.Plural(len(runs), "other run")+" into this table", strings.Join(runs, "; "))
 	default:
-		o.ok(checkOthers, "none into this table is known to the ledger")
+		o.ok(checkOthers, "the ledger knows of none into this table")
 	}
 }

@@ -371,7 +371,7 @@ func TestChecksAskWhatWasLoaded(t *testing.T) {
 			t.Errorf("%s: the run ends with %v", what, err)
 		}
 	}
-	want("nothing loaded", preflight.OK, "", "no load of this job and date is known")
+	want("nothing loaded", preflight.OK, "", "has no load of this job and date")
 	want("loaded", preflight.OK, "", "the table serves what was loaded")
 	fsys, out := l.HDFS(t, l.Out)
 	if err := fsys.RemoveAll(out + "/" + livetest.Night20); err != nil {

@@ -97,11 +97,11 @@ func (d *Disks) spill() (spill diskNeed, err error) {
 func (o *OutputDisk) need(log options.Options) (diskNeed, error) {
 	need := diskNeed{check: diskCheck, what: "writing HFiles to", where: o.FS.URI(o.Dir), fsys: o.FS, dir: o.Dir}
 	if o.Target == nil {
-		return need, fmt.Errorf("the need of the output %s is not known", need.where)
+		return need, fmt.Errorf("how much space the output %s needs is not known", need.where)
 	}
 	left, err := o.Left()
 	if err != nil {
-		return need, fmt.Errorf("the need of the output %s is not known: %w", need.where, err)
+		return need, fmt.Errorf("how much space the output %s needs is not known: %w", need.where, err)
 	}
 	// What tasks have left is already a part of the need, or is deleted before anything is written.
 	need.need = max(0, o.Files(o.Target)+o.Runs-left)

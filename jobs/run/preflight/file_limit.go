@@ -21,9 +21,15 @@ type FileLimit struct {
 	Part   float64 // about the output's share of the input's bytes
 }
 
-// inputShrinks bounds how many times smaller, or larger, than its text the cells of a row are. Mostly they are larger,
-// because each cell has the row key and 20 bytes in addition to its value.
-const inputShrinks = 4
+const (
+	// textShrinks is how many times smaller than its text the cells of an input are, at most. They are hardly ever
+	// smaller, but empty values have no cell, and quotes are not stored.
+	textShrinks = 4
+	// inputGrows is how many times larger than its text, or than its Parquet files, the cells of an input are, at most.
+	// Each cell has the row key and 20 bytes in addition to its value, which may be a single byte, and columns with few
+	// different values take hardly any space in Parquet.
+	inputGrows = 64
+)
 
 // Check refuses an input that is far too large for the table's regions with files of max_size, before it is read. It
 // accepts any input of a job with a filter, because how much that drops is not known yet.
@@ -33,7 +39,7 @@ func (l *FileLimit) Check() error {
 		return nil
 	}
 	part := min(l.Part, float64(len(l.Job.CellColumns()))/float64(columns))
-	raw := int64(part*float64(l.Source.Text)) / inputShrinks
+	raw := int64(part*float64(l.Source.Text)) / textShrinks
 	regions, families := int64(t.Regions.Len()), int64(len(t.Families))
 	if raw/t.MaxSize <= regions*t.MaxFiles*families {
 		return nil
@@ -55,16 +61,12 @@ func (l *FileLimit) Findings() CheckResults {
 	return nil
 }
 
-// rowsShrink is how many times larger than its Parquet files the cells of an input are, at most. Columns with few
-// different values take hardly any space in Parquet.
-const rowsShrink = 64
-
 // Warn warns before the sort if the table's regions will most likely get too many files, judging by the first records.
 // The run is refused only once all records are sorted, because duplicates are not written and there may be fewer files.
 func (l *FileLimit) Warn(ctx context.Context, warnf func(format string, args ...any)) {
-	t, most := l.Target, l.Source.Text*inputShrinks
+	t, most := l.Target, l.Source.Text*inputGrows
 	if l.Source.Job.Input.Form.RowOffsets() {
-		most = l.Source.Bytes * rowsShrink
+		most = l.Source.Bytes * inputGrows
 	}
 	if !l.Job.Load || most/t.MaxSize < t.MaxFiles {
 		return

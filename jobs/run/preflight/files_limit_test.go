@@ -1,6 +1,7 @@
 package preflight_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -30,16 +31,36 @@ func TestInputTooLargeForItsFiles(t *testing.T) {
 	}
 }
 
+// shortValues is a job whose cells are many times larger than their text, because each has the row key.
+const shortValues = `table: ns:t
+family: f
+input:
+  path: in/${date}
+  columns: [id, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o]
+  field_delimiter: ','
+  record_delimiter: '\n'
+rowkey: id
+regions: {from: splits, splits: []}
+output: out/${date}
+`
+
 // TestTooManyFilesAreForetold: an input that is too large for its files, but not by far, is warned of before the sort,
-// and refused after it; one that fits is neither. The same goes for Parquet, whose files say little of how large their
-// cells are.
+// and refused after it; one that fits is neither. The same goes for short values and for Parquet, whose text and files
+// say little of how large their cells are.
 func TestTooManyFilesAreForetold(t *testing.T) {
 	text := filepath.Join(jobdir.Skewed(t, jobdir.SlicedJob, 4000, sample.Options{}), "check.yaml")
+	var short []byte
+	for i := range 1000 {
+		short = fmt.Appendf(short, "%020d"+strings.Repeat(",1", 15)+"\n", i)
+	}
+	narrow := filepath.Join(jobdir.Of(t, shortValues, short), "check.yaml")
 	for _, c := range []struct {
 		job      string
 		size     int64
 		foretold bool
-	}{{text, 20 << 10, true}, {text, 200 << 10, false}, {"../../examples/check-parquet.yaml", 1 << 10, true}, {"../../examples/check-parquet.yaml", 20 << 10, false}} {
+	}{{text, 20 << 10, true}, {text, 200 << 10, false},
+		{narrow, int64(len(short)) * 6 / 10, true}, {narrow, int64(len(short)) * 2, false},
+		{"../../examples/check-parquet.yaml", 1 << 10, true}, {"../../examples/check-parquet.yaml", 20 << 10, false}} {
 		j, err := jobfile.Read(c.job, jobfile.ReadOptions{Date: jobdir.Date})
 		if err != nil {
 			t.Fatal(err)

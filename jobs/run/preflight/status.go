@@ -124,12 +124,12 @@ func (o *CheckedOutput) checkClocks(answer *statusAnswer) {
 	}
 	switch {
 	case len(answer.status.Clocks) == 0:
-		o.unknown(checkClock, "no region server says what time it is")
+		o.unknown(checkClock, "no region server reports its time")
 	case worst > maxSkew:
 		o.add(checkClock, Warning, "compare both clocks with NTP", "the clock of %s is %v ahead of this machine's",
 			server, worst.Round(time.Second))
 	case worst < -maxSkew:
-		o.add(checkClock, Warning, "compare both clocks with NTP, and look whether the server lives",
+		o.add(checkClock, Warning, "compare both clocks with NTP, and check that the server is alive",
 			"the clock of %s is %v behind this machine's, or it has not reported for that long",
 			server, (-worst).Round(time.Second))
 	default:

@@ -251,7 +251,8 @@ func (r *RunEntry) Stages() *page.Chart {
 		return nil
 	}
 	return page.Timeline("When the stages ran",
-		"What is not covered by a stage is checking, locking, and waiting for an input or for other loads.", spans, r.Seconds)
+		"The time outside the stages went into checks, locks, and waiting for the input or for other loads.",
+		spans, r.Seconds)
 }
 
 var stageClass = map[string]string{"sort": "one", "write": "two", "load": "three", "probe": "four"}

@@ -196,13 +196,13 @@ func (f *follower) goneOn() error {
 	application := f.known()
 	f.forgotten++
 	if f.forgotten > maxForgotten {
-		return errcode.YarnFailed.Errorf("YARN does not know the %s tasks' job %s any more, and has forgotten %d jobs of "+
-			"this run: does its ResourceManager "+
-			"keep restarting? Run the same command again to redo what is missing", f.phase.Name, application, f.forgotten)
+		return errcode.YarnFailed.Errorf("YARN no longer knows the %s tasks' job %s, and has forgotten %d jobs of this "+
+			"run: does its ResourceManager keep restarting? Run the same command again to redo what is missing",
+			f.phase.Name, application, f.forgotten)
 	}
-	f.Log.Warn(fmt.Sprintf("YARN does not know %s any more: its ResourceManager was started again without recovery. The "+
-		"run goes on with the tasks that are not done. "+
-		"Hadoop may have left the folder %s below yarn.app.mapreduce.am.staging-dir in HDFS: delete it", application,
+	f.Log.Warn(fmt.Sprintf("YARN no longer knows %s: its ResourceManager was restarted without recovery. The run goes "+
+		"on with the tasks that are not done. Hadoop may have left the folder %s below yarn.app.mapreduce.am.staging-dir "+
+		"in HDFS: delete it", application,
 		strings.Replace(application, "application", "job", 1)))
 	return tasks.ErrAgain
 }

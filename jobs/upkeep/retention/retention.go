@@ -91,8 +91,8 @@ func open(dir string, o options.Options) (report *Report, s *site.Site, fsys sto
 	}
 	report.Directory = fsys.URI(name)
 	if info, failed := fsys.Stat(name); failed == nil && !info.Dir {
-		err = errcode.HFileMissing.Errorf("%s is a file: give a folder in which outputs are. bulkload status JOB shows the "+
-			"runs of a job file", report.Directory)
+		err = errcode.HFileMissing.Errorf("%s is a file: give a folder that contains outputs. bulkload status JOB shows "+
+			"the runs of a job file", report.Directory)
 	} else if err = find(fsys, name, 0, report); err == nil && len(report.Outputs) == 0 {
 		err = errcode.HFileMissing.Errorf("there is no output of bulkload in %s: no folder in it has a %s",
 			report.Directory, manifest.Name)

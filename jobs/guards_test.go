@@ -1,0 +1,133 @@
+package jobs
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"bulkload/internal/test/testcluster"
+)
+
+// guard is a part of the program that prevents a false "done" or a loss of rows, with a change that removes it.
+type guard struct {
+	file     string // below the module's root
+	old, new string // old occurs once in the file
+	found    string // the test that finds the removal
+}
+
+// guards are removed one by one by make search-guards. Each removal must be found.
+var guards = map[string]guard{
+	"the table is asked for every file after a load": {"jobs/loading/proof.go",
+		"\tv, err := p.look(ctx, c, true, from, to)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n",
+		"\tif true {\n\t\treturn site.LookUp(ctx, p.cluster, c.table)\n\t}\n\tv, err := p.look(ctx, c, true, from, to)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n",
+		"TestSearch"},
+	"the table is asked whether it has files that are gone": {"load/reopen.go",
+		"\tif len(files) == 0 {\n\t\treturn nil, nil, nil\n\t}\n\tfor _, f := range files {\n\t\tif len(f.Probes)",
+		"\tif true {\n\t\treturn files, nil, nil\n\t}\n\tfor _, f := range files {\n\t\tif len(f.Probes)",
+		"TestSearch"},
+	"hbase:meta is read again after the table was asked": {"jobs/loading/proof.go",
+		"if !changed(table, now, chosen) {", "if true {", "TestProofHistories"},
+	"a yes is void if the region is open elsewhere": {"load/rounds.go",
+		"if err == nil && elsewhere {", "if false && elsewhere {", "TestSearch"},
+	"the lock is checked before a request": {"load/rounds.go",
+		"if l.hooks.Before != nil {", "if false {", "TestSearch"},
+	"the lock is checked before something is recorded": {"jobs/pipeline/output/dir.go",
+		"func (w *Dir) CheckLock() error { return w.Lock.Check() }", "func (w *Dir) CheckLock() error { return nil }", "TestSearch"},
+	"a lock that may be taken over is lost": {"jobs/env/lock/lock.go",
+		"age > LockStale/2 {", "age < 0 {", "TestSearch"},
+	"files of an interrupted load are brought back": {"jobs/loading/recover.go",
+		"if m.State != manifest.Loading {", "if true {", "TestSearch"},
+	"files of an interrupted load of a directory are brought back": {"jobs/loading/recover.go",
+		"if e == nil || err != nil || e.State", "if true || e.State", "TestSearch"},
+	"the staging folder is recorded before the first request": {"jobs/loading/output_record.go",
+		"r.out.Manifest.Staging = folder\n", "folder = \"\"\n\t\t\tr.out.Manifest.Staging = folder\n", "TestSearch"},
+	"a staging folder with files in doubt is kept": {"load/bulk.go",
+		"func (l *loadRun) cleanup(ctx context.Context) {\n\tif l.anyInDoubt() {", "func (l *loadRun) cleanup(ctx context.Context) {\n\tif false {", "TestSearch"},
+	"a staging folder is deleted only without its families": {"load/recover_staging.go",
+		"if err := l.removeFamilies(staging); err != nil {", "if err := error(nil); err != nil {", "TestSearch"},
+	"a file that can't be seen is not gone": {"load/recover_staging.go",
+		"\t\tif !errors.Is(err, fs.ErrNotExist) {\n\t\t\treturn 0, err", "\t\tif false {\n\t\t\treturn 0, err", "TestSearch"},
+	"a file is looked for at its source once more": {"load/recover_staging.go",
+		"{f.path, atSource}, {f.staged, inStaging}, {f.path, atSource}}", "{f.path, atSource}, {f.staged, inStaging}}", "TestSearch"},
+	"a small file is replaced as a whole": {"internal/storage/small_files.go",
+		"createOnce(fsys, temp, content, perm); err != nil {\n\t\t\treturn err\n\t\t}\n\t\treturn fsys.Replace(temp, name)",
+		"RemoveIfThere(fsys, name); err != nil {\n\t\t\treturn err\n\t\t}\n\t\treturn createOnce(fsys, name, content, perm)", "TestSearch"},
+	"the table's identity": {"jobs/loading/proof.go",
+		"c.identity != \"\" && c.identity == t.Identity() && f.Opening == t.OpeningsOf(f)", "c.identity != \"\"", "TestProofHistories"},
+	"the openings of a file's regions": {"jobs/loading/proof.go",
+		"c.identity == t.Identity() && f.Opening == t.OpeningsOf(f)", "c.identity == t.Identity()", "TestProofHistories"},
+	"newer versions prove nothing after a change": {"jobs/loading/proof.go",
+		"!v.ambiguous && f.Proves(i) && isHere", "f.Answers[i].Serving.Readable() && isHere", "TestProofHistories"},
+	"each family of a region is asked": {"jobs/loading/proof.go",
+		"at := place{f.Family, string(", "at := place{\"\", string(", "TestProofHistories"},
+	"an older output does not undo a correction": {"jobs/loading/output_load.go",
+		"func (l *OutputLoad) checkHistory() error {\n", "func (l *OutputLoad) checkHistory() error {\n\tif true {\n\t\treturn nil\n\t}\n", "TestSearch"},
+	"the ledger's entry has the files that an interrupted load took": {"jobs/loading/directory_record.go",
+		"if old != nil && old.State == ledger.Loading {", "if false {", "TestSearch"},
+	"what a directory lost is for a person": {"jobs/loading/directory_load.go",
+		"\tif !errors.As(err, &lost) {\n\t\treturn err\n\t}", "\tif true {\n\t\treturn err\n\t}", "TestSearch"},
+	"an interrupted load of a directory opens regions again": {"jobs/loading/directory.go",
+		"if !begun {", "if true {", "TestSearch"},
+}
+
+// foundBy matches what a search prints of a schedule or history that went wrong.
+var foundBy = regexp.MustCompile(`(?m)^ +\w+_test\.go:\d+: ((?:jobs\.schedule\{|history \d+:).*)`)
+
+// playedOf matches how many schedules were played.
+var playedOf = regexp.MustCompile(`\d+ schedules`)
+
+// TestGuards removes one guard after another (BULKLOAD_GUARD: those that match it), and wants the search to find each
+// removal within 10,000 schedules or histories. In make test it only checks that each removal still fits the code.
+func TestGuards(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen, err := regexp.Compile(os.Getenv("BULKLOAD_GUARD"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, g := range guards {
+		source := filepath.Join(root, g.file)
+		text, err := os.ReadFile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := bytes.Count(text, []byte(g.old)); n != 1 {
+			t.Errorf("%s: %s has %d times what is to be replaced: %s", name, g.file, n, g.old)
+		}
+		if !testcluster.In("search-guards") || !chosen.MatchString(name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			changed, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
+			replace, err := json.Marshal(map[string]map[string]string{"Replace": {source: changed}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for file, content := range map[string][]byte{changed: bytes.Replace(text, []byte(g.old), []byte(g.new), 1), overlay: replace} {
+				if err := os.WriteFile(file, content, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			folder := "./jobs"
+			if g.found == "TestProofHistories" {
+				folder = "./jobs/loading"
+			}
+			test := exec.Command("go", "test", "-overlay", overlay, "-count=1", "-v", "-timeout=2h", "-vet=off", "-pgo=off", "-run", "^"+g.found+"$", folder)
+			test.Dir = root
+			test.Env = append(os.Environ(), "BULKLOAD_SCHEDULES=10000", "BULKLOAD_HISTORIES=10000", "BULKLOAD_SUITE=")
+			out, err := test.CombinedOutput()
+			found := foundBy.FindSubmatch(out)
+			if err == nil || found == nil {
+				t.Fatalf("not found: %v\n%s", err, out[max(0, len(out)-3000):])
+			}
+			t.Logf("found after %s %s", playedOf.FindString(string(out)), found[1])
+		})
+	}
+}

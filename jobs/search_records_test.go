@@ -1,0 +1,108 @@
+package jobs
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"bulkload/internal/seal"
+	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/pipeline/manifest"
+)
+
+// record is a manifest or an entry of the ledger, as far as a later command relies on it.
+type record struct {
+	run, state string
+	marks      []string // that a load must not lose before it ends
+	files      []ledger.LoadedFile
+}
+
+// readRecord reads a manifest or an entry of the ledger; nil: the file is neither.
+func readRecord(name string, text []byte) (*record, error) {
+	if path.Base(name) == manifest.Name {
+		m, err := manifest.Parse(text, name)
+		if err != nil {
+			return nil, err
+		}
+		r := &record{run: m.Run.ID, state: m.State}
+		for mark, found := range map[string]bool{"repeated": m.Repeated, "corrects": m.Corrects != "", "missing": m.Missing != nil} {
+			if found {
+				r.marks = append(r.marks, mark)
+			}
+		}
+		for _, f := range m.Files() {
+			r.files = append(r.files, f.InLedger(f.Path))
+		}
+		return r, nil
+	}
+	if !strings.Contains(name, "/ledger/") || path.Ext(name) != ".json" || strings.HasPrefix(path.Base(name), "unserved") {
+		return nil, nil
+	}
+	var e ledger.Entry
+	if err := seal.Unmarshal(text, &e); err != nil {
+		return nil, err
+	}
+	r := &record{run: e.Run, state: e.State, files: e.Files}
+	if e.Repeated {
+		r.marks = append(r.marks, "repeated")
+	}
+	return r, nil
+}
+
+// lacks says what a record no longer covers that an earlier one of the same run did: rows, cells that the table had
+// before the load, or marks. While files are written, those that are to be written again are not in the manifest.
+func (r *record) lacks(before *record) string {
+	if r.run != before.run || r.state == manifest.Writing {
+		return ""
+	}
+	known := map[string]bool{} // cells that the table had before, by file and row
+	for _, f := range r.files {
+		for _, p := range f.Probes {
+			known[f.URI+p.Row+p.Qualifier] = p.Before
+		}
+	}
+	for _, f := range before.files {
+		for _, row := range []string{f.FirstRow, f.LastRow} {
+			covered := false
+			for _, g := range r.files { // a part of f, if f was cut
+				covered = covered || g.Family == f.Family && g.FirstRow <= row && row <= g.LastRow
+			}
+			if !covered {
+				return fmt.Sprintf("row %s of family %s", row, f.Family)
+			}
+		}
+		for _, p := range f.Probes {
+			if now, found := known[f.URI+p.Row+p.Qualifier]; found && p.Before && !now {
+				return fmt.Sprintf("that the table had row %s of %s before", p.Row, f.URI)
+			}
+		}
+	}
+	for _, mark := range before.marks {
+		if !strings.Contains(strings.Join(r.marks, " "), mark) && (mark != "missing" || r.state != manifest.Loaded) {
+			return mark
+		}
+	}
+	return ""
+}
+
+// checkRecords compares the manifests and the ledger's entries with those that were there before.
+func (s *search) checkRecords() {
+	for _, name := range append(s.disk.Names(searchOutput), s.disk.Names("/user")...) {
+		if hidden := path.Base(name)[0] == '.'; hidden || path.Ext(name) != ".json" || strings.Contains(name, "/.") && !strings.Contains(name, "/.bulkload/") {
+			continue
+		}
+		text, err := s.disk.Read(name)
+		if err != nil || string(text) == s.texts[name] {
+			continue
+		}
+		s.texts[name] = string(text)
+		r, err := readRecord(name, text)
+		switch before := s.records[name]; {
+		case err != nil:
+			s.wrong = fmt.Sprintf("%s can't be read: %v", name, err)
+		case r != nil && before != nil && r.lacks(before) != "":
+			s.wrong = fmt.Sprintf("%s (%s) is replaced by one (%s) that lacks %s", name, before.state, r.state, r.lacks(before))
+		}
+		s.records[name] = r
+	}
+}
