@@ -621,6 +621,9 @@ func partOf(t *testing.T, parts int) (part, of int) {
 		}
 		return part - 1, of
 	}
+	if testing.Short() {
+		parts *= 10
+	}
 	return testrand.New(t).IntN(parts), parts
 }
 
