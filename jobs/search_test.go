@@ -582,6 +582,9 @@ var found = map[string]schedule{
 	// A server that hung moves the last file into its region's folder after the region was opened elsewhere. The directory
 	// had no file left then, so the next command called the file lost, and did not open the region again.
 	"a file is taken after its region was opened": {Order: 0x6b072e01, Command: 1, Faults: []fault{{210, "meta lags", 2}, {82, "hang", 4}, {115, "refuse", 0}, {211, "move", 4}}},
+	// A region splits while a server that hung goes on with an earlier request. It takes a file that the command is about
+	// to cut. That was an unknown failure.
+	"a file is taken before it is cut": {Command: 1, Faults: []fault{{208, "split", 5}, {5, "delay", 1}, {73, "hang", 6}, {3, "hang", 9}}},
 	// A region server hangs with a load request. The next command moves its files back and begins its load, and then the
 	// server wakes up and takes one of them. The command said that a file does not exist.
 	"a file is taken after recovery": {Faults: []fault{{31, "move", 13}, {44, "hang", 8}, {103, "lose", 0}, {130, "move", 4}, {182, "kill", 0}, {242, "delay", 4}}},

@@ -68,10 +68,7 @@ func OpenDirectory(fsys storage.FS, dir string) (*Directory, error) {
 		if !info.Dir || Hidden(info.Name) {
 			continue
 		}
-		if err := d.openFamily(info.Name); errors.Is(err, fs.ErrNotExist) {
-			return d, errcode.RunAgain.Errorf("files of %s are gone since they were listed: a load has taken them, or "+
-				"somebody moves or deletes them; run the command again when that has ended: %w", fsys.URI(dir), err)
-		} else if err != nil {
+		if err := d.openFamily(info.Name); err != nil {
 			return d, err
 		}
 	}
@@ -120,7 +117,7 @@ func (f *family) within(start, end []byte) []*DirFile {
 func (d *Directory) openFamily(family string) error {
 	infos, err := d.FS.ReadDir(path.Join(d.Path, family))
 	if err != nil {
-		return err
+		return d.gone(err)
 	}
 	for _, info := range infos {
 		if info.Dir || Hidden(info.Name) {
@@ -131,6 +128,15 @@ func (d *Directory) openFamily(family string) error {
 		}
 	}
 	return nil
+}
+
+// gone is the error for something that does not exist although it was listed. Other errors stay as they are.
+func (d *Directory) gone(err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return errcode.RunAgain.Errorf("files of %s are gone since they were listed: a load has taken them, or somebody moves "+
+		"or deletes them; run the command again when that has ended: %w", d.FS.URI(d.Path), err)
 }
 
 // add adds a file with the data from its trailer.
@@ -151,7 +157,7 @@ func (d *Directory) add(f *DirFile) error {
 func (d *Directory) Open(f *DirFile) (*openedFile, error) {
 	file, err := d.FS.Open(path.Join(d.Path, f.Path))
 	if err != nil {
-		return nil, err
+		return nil, d.gone(err)
 	}
 	reader, err := hfilewriter.Open(file, file.Size())
 	if err != nil {
