@@ -135,8 +135,8 @@ func (d *Directory) gone(err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return errcode.RunAgain.Errorf("files of %s are gone since they were listed: a load has taken them, or somebody moves "+
-		"or deletes them; run the command again when that has ended: %w", d.FS.URI(d.Path), err)
+	return errcode.RunAgain.Errorf("files of %s are gone since they were listed: a load has taken them, or somebody "+
+		"moves or deletes them; run the command again when that has ended: %w", d.FS.URI(d.Path), err)
 }
 
 // add adds a file with the data from its trailer.
