@@ -3,6 +3,7 @@ package jobs
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"bulkload/internal/seal"
@@ -78,7 +79,7 @@ func (r *record) lacks(before *record) string {
 		}
 	}
 	for _, mark := range before.marks {
-		if !strings.Contains(strings.Join(r.marks, " "), mark) && (mark != "missing" || r.state != manifest.Loaded) {
+		if !slices.Contains(r.marks, mark) && (mark != "missing" || r.state != manifest.Loaded) {
 			return mark
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/siteconf"
+	"bulkload/internal/test/livetable"
 	"bulkload/internal/test/simcluster"
 	"bulkload/internal/test/testrand"
 	"bulkload/load"
@@ -28,20 +29,7 @@ import (
 
 // world is a cluster to which things happen.
 type world interface {
-	Create(name string, splits [][]byte, families ...simcluster.Family) error
-	Drop(name string) error
-	Disable(name string) error
-	Enable(name string) error
-	Truncate(name string, preserve bool) error
-	TruncateRegion(name string, row []byte) error
-	Alter(name string, families ...simcluster.Family) error
-	Snapshot(name, snapshot string) error
-	Restore(snapshot string) error
-	Split(name string, row []byte) error
-	Merge(name string, row []byte) error
-	Move(name string, row []byte) error
-	Compact(name string, row []byte, files int, major bool) error
-	Put(name string, cells ...cell.Cell) error
+	livetable.Changes
 	BulkLoad(name string, cells []cell.Cell) error
 	Restart(server int)
 	// Interrupt calls a function once, after so many more calls of clients; nil: never.

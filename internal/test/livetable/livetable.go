@@ -13,6 +13,24 @@ import (
 	"bulkload/internal/test/testcluster"
 )
 
+// Changes are what people do to a table: methods of Table and of simcluster.Cluster.
+type Changes interface {
+	Create(name string, splits [][]byte, families ...hbase.FamilySchema) error
+	Drop(name string) error
+	Disable(name string) error
+	Enable(name string) error
+	Truncate(name string, preserve bool) error
+	TruncateRegion(name string, row []byte) error
+	Alter(name string, families ...hbase.FamilySchema) error
+	Snapshot(name, snapshot string) error
+	Restore(snapshot string) error
+	Split(name string, row []byte) error
+	Merge(name string, row []byte) error
+	Move(name string, row []byte) error
+	Compact(name string, row []byte, files int, major bool) error
+	Put(name string, cells ...cell.Cell) error
+}
+
 // Table is a table of a real cluster. The first argument of most methods, the table's name, is not used.
 type Table struct {
 	Name     string

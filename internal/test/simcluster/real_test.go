@@ -46,26 +46,9 @@ import (
 //   - The halves of a split and a merged region are compacted at once, so these steps end with a compaction.
 //   - A merged region can't be merged again before the janitor comes, so it is not tried.
 
-// changes are what people do to a table.
-type changes interface {
-	Drop(name string) error
-	Disable(name string) error
-	Enable(name string) error
-	Truncate(name string, preserve bool) error
-	TruncateRegion(name string, row []byte) error
-	Alter(name string, families ...simcluster.Family) error
-	Snapshot(name, snapshot string) error
-	Restore(snapshot string) error
-	Split(name string, row []byte) error
-	Merge(name string, row []byte) error
-	Move(name string, row []byte) error
-	Compact(name string, row []byte, files int, major bool) error
-	Put(name string, cells ...cell.Cell) error
-}
-
 // side is one of the two clusters, and what a client knows of it.
 type side struct {
-	changes
+	livetable.Changes
 	ctx     context.Context
 	table   string
 	user    string
@@ -143,9 +126,9 @@ func (c likeReal) Compact(name string, _ []byte, _ int, _ bool) error {
 	return nil
 }
 
-func newSide(t *testing.T, table, me string, c changes, network load.Network, files storage.FS, folder string) *side {
+func newSide(t *testing.T, table, me string, c livetable.Changes, network load.Network, files storage.FS, folder string) *side {
 	t.Helper()
-	s := &side{changes: c, ctx: t.Context(), table: table, user: me, network: network, fs: files, folder: folder,
+	s := &side{Changes: c, ctx: t.Context(), table: table, user: me, network: network, fs: files, folder: folder,
 		conns: map[string]*hbase.Conn{}, labels: map[string]int{}}
 	var err error
 	if s.client, err = load.Connect(s.ctx, new(siteconf.Conf), load.Caller{User: me}, network); err != nil {
