@@ -97,12 +97,12 @@ unit: $(PYTHON)/bin/pyflakes
 	wait $$jobs && [ $$failed = 0 ]
 
 # The search for a false "done", longer than make test has time for, on simulated clusters: random histories for the proof that
-# loads are readable, and schedules of faults for whole commands, by Go's fuzzer and at random. BULKLOAD_SEED repeats a search.
+# loads are readable, and schedules of faults for whole commands, by Go's fuzzer and by rapid.
 SCHEDULES ?= 20000
 search:
 	BULKLOAD_HISTORIES=$(HISTORIES) go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestProofHistories$$' ./jobs/loading
 	go test -vet=off -pgo=off -run '^$$' -fuzz '^FuzzSchedules$$' -fuzztime $(SCHEDULES)x ./jobs
-	BULKLOAD_SCHEDULES=$(SCHEDULES) go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestSearch$$' ./jobs
+	go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestSearch$$' ./jobs -rapid.checks=$(SCHEDULES)
 
 # A part of an exhaustive search: each fault at each call (66,000 schedules), and each pair of faults of a small load (1.9 million,
 # more than ten hours): make search-faults PART=3/20

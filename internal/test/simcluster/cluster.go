@@ -297,6 +297,19 @@ func (c *Cluster) adopt(r *region) {
 		r.stores[family] = append(r.stores[family], files...)
 	}
 	clear(r.orphans)
+	r.seq = max(r.seq, r.lastSeq())
+}
+
+// lastSeq is the highest sequence number of the region's files.
+func (r *region) lastSeq() (last int64) {
+	for _, files := range r.stores {
+		for _, f := range files {
+			for _, s := range f {
+				last = max(last, s.seq)
+			}
+		}
+	}
+	return last
 }
 
 // reach counts a state that is rare.

@@ -26,6 +26,7 @@ type Disk struct {
 	nodes map[string]*node // by absolute path
 	safe  bool             // in safe mode
 	full  bool             // its quota is used up
+	mute  bool             // no DataNode answers
 }
 
 // node is a file or a folder.
@@ -36,7 +37,12 @@ type node struct {
 	owner  string
 	perm   fs.FileMode
 	writer *Client // that has the file open; nil: it is closed
+	unseen []byte  // what its writer wrote before it was killed, until the lease ends
 }
+
+// lease is how long the NameNode waits for a writer that is gone, before it closes the file (FSConstants'
+// LEASE_HARDLIMIT).
+const lease = 20 * time.Minute
 
 // URI is that of the disk's root: hdfs://sim.
 const URI = "hdfs://sim"
@@ -70,6 +76,23 @@ func (d *Disk) Fill(on bool) {
 	d.full = on
 }
 
+// Mute makes all DataNodes refuse to read and write, or ends that.
+func (d *Disk) Mute(on bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mute = on
+}
+
+// data is an error if no DataNode answers.
+func (d *Disk) data(op, name string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mute {
+		return &fs.PathError{Op: op, Path: name, Err: unavailable("no DataNode answers")}
+	}
+	return nil
+}
+
 // CopyFile copies a file, and makes the folder of the copy.
 func (d *Disk) CopyFile(name, other string) error {
 	d.mu.Lock()
@@ -100,13 +123,19 @@ func (d *Disk) Restore(folder string, from *Disk) error {
 	return nil
 }
 
-// abandon cuts the files that a client has open to nothing: what it wrote last did not reach the NameNode.
+// abandon cuts the files that a client has open to nothing, because the NameNode does not know the length of their last
+// block. When their lease ends, it asks the DataNodes, and closes the files with what they have.
 func (d *Disk) abandon(writer *Client) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, n := range d.nodes {
-		if n.writer == writer {
-			n.data = nil
+		if n.writer == writer && n.unseen == nil {
+			n.unseen, n.data = n.data, nil
+			time.AfterFunc(lease, func() {
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				n.data, n.writer = n.unseen, nil
+			})
 		}
 	}
 }
@@ -289,7 +318,7 @@ func (f clientFS) Open(name string) (file storage.File, err error) {
 	err = f.do("open", name, false, func(d *Disk) error {
 		n, err := d.file(name)
 		if err == nil {
-			file = openFile{bytes.NewReader(n.data)}
+			file = openFile{bytes.NewReader(n.data), d, name}
 		}
 		return err
 	})
@@ -297,7 +326,25 @@ func (f clientFS) Open(name string) (file storage.File, err error) {
 }
 
 // openFile reads a file as it was when it was opened.
-type openFile struct{ *bytes.Reader }
+type openFile struct {
+	*bytes.Reader
+	disk *Disk
+	name string
+}
+
+func (f openFile) Read(b []byte) (int, error) {
+	if err := f.disk.data("read", f.name); err != nil {
+		return 0, err
+	}
+	return f.Reader.Read(b)
+}
+
+func (f openFile) ReadAt(b []byte, off int64) (int, error) {
+	if err := f.disk.data("read", f.name); err != nil {
+		return 0, err
+	}
+	return f.Reader.ReadAt(b, off)
+}
 
 func (openFile) Close() error { return nil }
 
@@ -322,6 +369,9 @@ type fileWriter struct {
 }
 
 func (w *fileWriter) Write(b []byte) (int, error) {
+	if err := w.fs.disk.data("write", w.name); err != nil {
+		return 0, err
+	}
 	w.fs.disk.mu.Lock()
 	defer w.fs.disk.mu.Unlock()
 	if w.done || w.fs.client.isDead() {

@@ -232,9 +232,9 @@ func (c *Cluster) Merge(name string, row []byte) error {
 		}
 		low, high := t.regions[i], t.regions[i+1]
 		both := c.newRegion(t, low.start, high.end)
-		both.seq = max(low.seq, high.seq)
 		for _, r := range []*region{low, high} {
 			c.adopt(r)
+			both.seq = max(both.seq, r.seq)
 			for family, files := range r.stores {
 				both.stores[family] = append(both.stores[family], files...)
 			}

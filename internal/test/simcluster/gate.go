@@ -23,6 +23,8 @@ type Call struct {
 	What   string // HBase's method, the disk's operation, or the server's step
 	On     string // the region, file or folder, with numbers in place of the random parts of its name
 	RPC    bool   // to HBase
+	// Server is the number, from 1, of the region server whose step in a load this is; 0: it is a client's call.
+	Server int
 	// Continues: it goes on with a scan, whose rows are those of its beginning.
 	Continues bool
 

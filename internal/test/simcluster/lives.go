@@ -110,7 +110,8 @@ func (c *Cluster) expire(s *server) {
 				s.stale[string(r.name)] = &staleRegion{t, copyOf(r)}
 				c.reach("a region is open twice")
 			}
-			r.open, r.busy = false, 0
+			// A number that was given to a load request is only in the memory of the server, until a file has it.
+			r.open, r.busy, r.seq = false, 0, max(r.openSeq, r.lastSeq())
 		}
 	}
 	c.openHomeless()

@@ -2,8 +2,10 @@ package simcluster
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -91,8 +93,8 @@ func (c *Cluster) Lose(name string, row []byte) {
 
 // requested is a load request that a server is working on, as SecureBulkLoadManager and HRegion.bulkLoadHFiles do: it
 // checks all files, moves one after another to the staging folder, and then one after another into the region. Whatever
-// fails ends it there, and is not said to the client. Files that it has moved stay where they are, but for the one that
-// failed.
+// fails ends it there, and is not said to the client. Files that it has moved stay where they are, but one whose commit
+// failed is moved back to its source.
 type requested struct {
 	cluster   *Cluster
 	server    *server
@@ -100,6 +102,7 @@ type requested struct {
 	table     *table
 	region    *region
 	opened    int64 // when the server opened the region
+	seq       int64 // of all its files
 }
 
 // errEnded says that the server's process has ended.
@@ -138,6 +141,8 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 		}
 		files = append(files, m)
 	}
+	r.seq++
+	l.seq = r.seq
 	r.busy++
 	defer func() { r.busy = max(r.busy-1, 0) }()
 	for i, m := range files {
@@ -151,11 +156,13 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 			return err
 		}
 	}
+	slices.SortStableFunc(files, func(a, b moved) int { return cmp.Compare(a.family, b.family) })
 	for i, m := range files {
 		if err := l.step("commit", m.to); err != nil {
 			if i > 0 {
 				c.reach("a request fails halfway through its commit")
 			}
+			l.moveBack(m.to, m.from)
 			return err
 		}
 		if err := l.commit(m.family, m.to, m.cells); err != nil {
@@ -163,6 +170,13 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 		}
 	}
 	return nil
+}
+
+// moveBack moves the file that failed from the staging folder back to its source (SecureBulkLoadListener.failedBulkLoad).
+func (l *requested) moveBack(from, to string) {
+	if l.step("move back", from) == nil && l.cluster.rename(from, to) == nil {
+		l.cluster.reach("a region server moves a file back")
+	}
 }
 
 // commit moves a file into the region's folder. If another server has opened the region meanwhile, that one does not
@@ -180,10 +194,8 @@ func (l *requested) commit(family, from string, cells []cell.Cell) error {
 			as = stale.region
 		}
 	}
-	f := newFile(cells, 0)
+	f := newFile(cells, l.seq)
 	if as != nil {
-		as.seq++
-		f = newFile(cells, as.seq)
 		as.stores[family] = append(as.stores[family], f)
 	}
 	switch {
@@ -202,7 +214,7 @@ func (l *requested) commit(family, from string, cells []cell.Cell) error {
 func (l *requested) step(what, file string) error {
 	c := l.cluster
 	c.mu.Unlock()
-	v := c.gate.pass(&Call{Client: -1, What: what, name: file, server: l.server})
+	v := c.gate.pass(&Call{Client: -1, Server: slices.Index(c.servers, l.server), What: what, name: file, server: l.server})
 	c.mu.Lock()
 	if l.server.startCode != l.startCode || l.server.down {
 		return errEnded

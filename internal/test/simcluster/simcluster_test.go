@@ -3,6 +3,7 @@ package simcluster_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"bulkload/cell"
 	"bulkload/internal/hbase"
 	"bulkload/internal/siteconf"
+	"bulkload/internal/storage"
 	"bulkload/internal/test/simcluster"
 	"bulkload/load"
 
@@ -377,4 +379,42 @@ func TestRefusals(t *testing.T) {
 	for _, to := range []hbase.ServerName{s.other(0), s.serverName(s.regions[0].server)} {
 		want("move a closed region", []string{said(s.master().MoveRegion(s.ctx, s.encoded(0), to))}, "DoNotRetryRegionException, do not retry")
 	}
+}
+
+// TestDataNodes: what a killed client wrote into an open file can be read only when its lease has ended, and nothing can
+// be read or written while no DataNode answers.
+func TestDataNodes(t *testing.T) {
+	in(t, func(w *world) {
+		disk := simcluster.NewDisk()
+		w.sim.WithDisk(disk)
+		killed := w.sim.Client("tina", func() {})
+		f, err := killed.FS().Create("/f", 0o600)
+		w.do(err)
+		_, err = f.Write([]byte("text"))
+		w.do(err)
+		killed.Kill()
+		read := func() string {
+			r, err := disk.FS("tina").Open("/f")
+			w.do(err)
+			text, err := io.ReadAll(r)
+			if err != nil {
+				return fmt.Sprint(errors.Is(err, storage.ErrUnavailable))
+			}
+			return string(text)
+		}
+		got := []string{read()}
+		time.Sleep(20 * time.Minute)
+		synctest.Wait()
+		got = append(got, read())
+		disk.Mute(true)
+		got = append(got, read())
+		if want := []string{"", "text", "true"}; !slices.Equal(got, want) {
+			w.Errorf("read %q, want %q", got, want)
+		}
+		f, err = disk.FS("tina").Create("/g", 0o600)
+		w.do(err)
+		if _, err := f.Write([]byte("text")); !errors.Is(err, storage.ErrUnavailable) {
+			w.Errorf("a write without DataNodes: %v", err)
+		}
+	})
 }
