@@ -30,7 +30,7 @@ test:
 # The quick tests among those that need neither a cluster nor Java, for work in progress. Those of load wait the longest, so they
 # are the first.
 quick:
-	$(IN_MEMORY) go build -pgo=off ./... && go vet -pgo=off ./... && (cd tools && go vet -pgo=off ./...) && \
+	$(IN_MEMORY) export CGO_ENABLED=0; go build -pgo=off ./... && go vet -pgo=off ./... && (cd tools && go vet -pgo=off ./...) && \
 	CI= BULKLOAD_CLUSTER= BULKLOAD_SECURED= GOGC=400 \
 	  go test -short -p 4 -parallel 6 -vet=off -pgo=off -ldflags='-s -w' ./load ./cmd/bulkload ./...
 

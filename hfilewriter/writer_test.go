@@ -131,12 +131,15 @@ func everySetting(visit func(Settings)) {
 }
 
 func TestWrittenCellsAreRead(t *testing.T) {
-	seed := uint64(0)
+	seed, most := uint64(0), 1500
+	if testing.Short() {
+		most = 300
+	}
 	everySetting(func(s Settings) {
 		for _, s := range []Settings{s, smallIndex(s)} {
 			seed++
 			r := rand.New(rand.NewPCG(seed, 7))
-			cells := randomCells(r, 1+r.IntN(1500))
+			cells := randomCells(r, 1+r.IntN(most))
 			file := writeCells(t, s, cells)
 			t.Run(fmt.Sprintf("%s,%s,%s,seed=%d", s.Compression, s.Encoding, s.Bloom, seed), func(t *testing.T) {
 				in := open(t, file)

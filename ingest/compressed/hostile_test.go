@@ -114,6 +114,9 @@ func TestDamaged(t *testing.T) {
 	for codec, content := range packed(t, text) {
 		for at := range content {
 			for bit := range 8 {
+				if testing.Short() && bit != at%8 {
+					continue
+				}
 				damaged := bytes.Clone(content)
 				damaged[at] ^= 1 << bit
 				got, err := unpacked(damaged, codec, 1<<20)

@@ -327,6 +327,9 @@ func TestLZ4FramesCutShort(t *testing.T) {
 	for name, one := range frames {
 		two, want := append(bytes.Clone(one), one...), append(bytes.Clone(text), text...)
 		for n := 1; n <= len(two); n++ {
+			if testing.Short() && n%10 > 0 && len(two)-n > 10 && n != len(one) {
+				continue
+			}
 			got, err := unpacked(two[:n], LZ4Frames, 1<<20)
 			whole := n == len(one) || n == len(two)
 			if whole != (err == nil) || whole && len(got) != n/len(one)*len(text) || !bytes.HasPrefix(want, got) {

@@ -185,7 +185,7 @@ func TestMutatedJobs(t *testing.T) {
 			continue
 		}
 		mutated(t, text, func(changed string) {
-			if n++; testing.Short() && n%10 > 0 {
+			if n++; testing.Short() && n%40 > 0 {
 				return
 			}
 			last = changed
