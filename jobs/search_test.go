@@ -562,9 +562,11 @@ func (s *search) sleep(d time.Duration) {
 
 // judge compares what a command with that input said with the table.
 func (s *search) judge(err error, input int) {
-	// A directory's files can't be written again, and of a region that lies within a file no cell is known.
-	s.harmed = s.harmed || s.kind == "load" &&
-		(s.sim.States()["a file is moved into a region that was split"] > 0 || failure.CodeOf(err) == errcode.LoadUnsure)
+	// A directory's files can't be written again if a server moves them into a region that is gone, and of a region that
+	// lies within a file no cell is known.
+	states := s.sim.States()
+	s.harmed = s.harmed || s.kind == "load" && (states["a file is moved into a region that was split"] > 0 ||
+		states["a file is moved into a region that was merged, or whose table is another"] > 0 || failure.CodeOf(err) == errcode.LoadUnsure)
 	if s.checkRecords(); s.wrong != "" {
 		return
 	}
@@ -636,6 +638,9 @@ func schedules(of ...map[string]kind) *rapid.Generator[schedule] {
 
 // found are schedules in which the search found a fault of the program.
 var found = map[string]schedule{
+	// A server hangs for an hour with requests that are given up as soon as the region is open elsewhere. When the load had
+	// tried for long enough, it said that it had been interrupted.
+	"a request is given up": {Faults: []fault{{125, "hang", 0}, {217, "hang", 1}, {24, "hang", 6}, {24, "hang", 5}, {90, "hang at a step", 18}, {125, "lose", 0}}},
 	// The disk does not answer for an hour, so that others may take the lock over. The check of the staging folder said
 	// that files can't be moved there.
 	"a lock grows old before the checks": {Order: 0x1ebc80c3, Faults: []fault{{28, "delay", 4}}},

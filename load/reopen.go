@@ -242,12 +242,13 @@ func (f *ProbeResult) unproven() bool {
 	return true
 }
 
-// withWatch returns a context for a request to a region. It ends when hbase:meta shows that another process has opened
-// the region, because the server that has the request is then dead, or wrongly believes it is alive.
+// withWatch returns a context for a request to a region. It ends, with errElsewhere as its cause, when hbase:meta shows
+// that another process has opened the region, because the server that has the request is then dead, or wrongly believes
+// it is alive.
 //
 // The end of the watch says nothing about the files: the request counts as unanswered, and is resolved as such.
 func (l *loadRun) withWatch(ctx context.Context, r *Region) (context.Context, context.CancelFunc) {
-	watched, cancel := context.WithCancel(ctx)
+	watched, cancel := context.WithCancelCause(ctx)
 	go func() {
 		for tick := time.NewTicker(l.cluster.limits.watch); ; {
 			select {
@@ -257,11 +258,11 @@ func (l *loadRun) withWatch(ctx context.Context, r *Region) (context.Context, co
 			case <-tick.C:
 			}
 			if elsewhere, err := l.openedElsewhere(watched, r); elsewhere && err == nil {
-				cancel()
+				cancel(errElsewhere)
 			}
 		}
 	}()
-	return watched, cancel
+	return watched, func() { cancel(nil) }
 }
 
 // openedElsewhere reports whether a region is open in another place, or no longer exists. It returns an error if it

@@ -138,6 +138,10 @@ func (l *loadRun) attempt(ctx context.Context, g group) outcome {
 	defer unwatch()
 	// From here on the files may be moving, whatever is returned.
 	loaded, answer := conn.BulkLoadHFile(watched, request)
+	var noAnswer *hbase.ConnError
+	if errors.As(answer, &noAnswer) && context.Cause(watched) == errElsewhere { // and not because the command was stopped
+		answer = &hbase.ConnError{Addr: noAnswer.Addr, Method: noAnswer.Method, Sent: noAnswer.Sent, Err: errElsewhere}
+	}
 	if answer == nil && loaded {
 		if answer = l.checkYes(limited, g); answer == nil {
 			return outcome{loaded: g.files}
@@ -150,7 +154,6 @@ func (l *loadRun) attempt(ctx context.Context, g group) outcome {
 	// An answer from the server, even an exception, ends its work on the request; with a clear no (answer is nil) it
 	// has moved the files back. Without an answer it may still be working on them: recover then waits, and the
 	// remaining files are in doubt.
-	var noAnswer *hbase.ConnError
 	unclear := errors.As(answer, &noAnswer)
 	o, err := l.recover(ctx, g.files, unclear)
 	switch {
@@ -194,13 +197,16 @@ func (l *loadRun) checkYes(ctx context.Context, g group) error {
 	}
 	elsewhere, err := l.openedElsewhere(ctx, &g.region)
 	if err == nil && elsewhere {
-		err = errors.New("the region is open elsewhere by now")
+		err = errElsewhere
 	}
 	if err == nil {
 		return nil
 	}
 	return &hbase.ConnError{Addr: g.region.Server, Method: "BulkLoadHFile", Sent: true, Err: err}
 }
+
+// errElsewhere is why a request is given up, or why its yes proves nothing: another server serves the region.
+var errElsewhere = errors.New("the region is open elsewhere by now")
 
 // errNoToken refuses every request without a token to an HBase with Kerberos, whatever the reason.
 var errNoToken = errcode.KerberosToken.Errorf(
