@@ -661,6 +661,8 @@ var found = map[string]schedule{
 	// A region splits while a server that hung goes on with an earlier request. It takes a file that the command is about
 	// to cut. That was an unknown failure.
 	"a file is taken before it is cut": {Command: 1, Faults: []fault{{208, "split", 5}, {5, "delay", 1}, {73, "hang", 6}, {3, "hang", 9}}},
+	// The same with a job's output.
+	"a file of an output is taken before it is cut": {Faults: []fault{{2, "hang at a step", 16}, {3, "hang", 3}, {188, "split", 10}, {148, "hang", 7}, {26, "lose", 0}}},
 	// A region server hangs with a load request. The next command moves its files back and begins its load, and then the
 	// server wakes up and takes one of them. The command said that a file does not exist.
 	"a file is taken after recovery": {Faults: []fault{{31, "move", 13}, {44, "hang", 8}, {103, "lose", 0}, {130, "move", 4}, {182, "kill", 0}, {242, "delay", 4}}},

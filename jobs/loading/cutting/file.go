@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"strings"
 
@@ -34,10 +35,21 @@ type fileCutter struct {
 	row   []byte
 }
 
+// openFile opens the file. It was there when this command looked for it.
+func (c *fileCutter) openFile() (storage.File, error) {
+	in, err := c.out.FS.Open(path.Join(c.out.Path, c.of.Path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errcode.RunAgain.Errorf("%s is gone since this command found it: a region server that hung "+
+			"with an earlier request has most likely taken it; run this again, which asks the table for it: %w",
+			c.out.URI(c.of.Path), err)
+	}
+	return in, err
+}
+
 // measure verifies a file whose content is not recorded, and sets its digest and number of rows. A damaged file is not
 // cut.
 func (c *fileCutter) measure(ctx context.Context) (err error) {
-	in, err := c.out.FS.Open(path.Join(c.out.Path, c.of.Path))
+	in, err := c.openFile()
 	if err != nil {
 		return err
 	}
@@ -75,7 +87,7 @@ func (c *fileCutter) cut(ctx context.Context) error {
 // copyCells copies the file's cells into its parts. The reader compares each block's checksum, and readBack the digests
 // of file and parts, so a cell that was dropped or doubled ends the cut.
 func (c *fileCutter) copyCells(ctx context.Context) (err error) {
-	in, err := c.out.FS.Open(path.Join(c.out.Path, c.of.Path))
+	in, err := c.openFile()
 	if err != nil {
 		return err
 	}
