@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+
+	"bulkload/internal/poison"
 )
 
 // A block (HFileBlock.Header, HFileBlock.Writer.finishBlock):
@@ -163,7 +165,9 @@ func (w *blockWriter) write(kind blockType, buf []byte) (h handle, err error) {
 	if err != nil {
 		return handle{}, err
 	}
-	return w.put(kind, &w.scratch, len(buf)-headerLen)
+	h, err = w.put(kind, &w.scratch, len(buf)-headerLen)
+	poison.Bytes(w.scratch)
+	return h, err
 }
 
 // put writes a block whose payload is stored as it is, after headerLen free bytes: it fills in the header and appends

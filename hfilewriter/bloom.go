@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"bulkload/internal/poison"
 )
 
 // A compound bloom filter (CompoundBloomFilterWriter, BloomFilterChunk): chunks of bits between the data blocks, and
@@ -139,6 +141,11 @@ type bloomBatch struct {
 
 // add adds a key, and reports whether the batch is full.
 func (q *bloomBatch) add(key []byte) bool {
+	if poison.Enabled && q.n == 0 {
+		for _, old := range q.keys {
+			poison.Bytes(old)
+		}
+	}
 	q.keys[q.n] = append(q.keys[q.n][:0], key...)
 	q.n++
 	return q.n == len(q.keys)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"bulkload/cell"
+	"bulkload/internal/poison"
 )
 
 // The data index (HFileBlockIndex.BlockIndexWriter, NoOpIndexBlockEncoder). A root block:
@@ -214,7 +215,9 @@ func (x *indexWriter) write(kind blockType, entries []indexEntry) (handle, error
 	x.scratch = append(x.scratch[:0], make([]byte, headerLen)...)
 	x.scratch = appendNonRoot(x.scratch, entries)
 	x.raw += int64(len(x.scratch) - headerLen)
-	return x.blocks.write(kind, x.scratch)
+	h, err := x.blocks.write(kind, x.scratch)
+	poison.Bytes(x.scratch)
+	return h, err
 }
 
 // writeRoot writes the levels above the leaves, and returns the root's handle, its number of entries and the number

@@ -8,6 +8,7 @@ import (
 	"math/bits"
 
 	"bulkload/cell"
+	"bulkload/internal/poison"
 )
 
 // Block describes one block of a file.
@@ -87,7 +88,11 @@ func (r *Reader) Layout(visit func(*Block) error) (*FileLayout, error) {
 			return nil, fmt.Errorf("%s block at offset %d: %w", b.kind, offset, err)
 		}
 		if visit != nil {
-			if err := visit(d); err != nil {
+			var lent poison.Lent
+			d.FirstKey = lent.Bytes(d.FirstKey)
+			err := visit(d)
+			lent.End()
+			if err != nil {
 				return nil, err
 			}
 		}

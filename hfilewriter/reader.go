@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"bulkload/cell"
+	"bulkload/internal/poison"
 )
 
 // ErrCorrupt marks errors of a file that is not a sound HFile. The text names the block and its offset.
@@ -286,7 +287,8 @@ type source struct {
 	window []byte
 	at     int64 // of the window in the file
 	raw    []byte
-	verify bool // checksums
+	lent   poison.Lent // the payload
+	verify bool        // checksums
 }
 
 const windowLen = 256 << 10
@@ -305,6 +307,7 @@ func (s *source) read(offset int64) (b block, err error) {
 }
 
 func (s *source) readBlock(offset int64) (b block, err error) {
+	s.lent.End()
 	limit := s.r.end() - offset
 	if offset < 0 || limit < headerLen {
 		return b, fmt.Errorf("%w: there is no block there", ErrCorrupt)
@@ -333,6 +336,7 @@ func (s *source) readBlock(offset int64) (b block, err error) {
 	if err != nil {
 		err = fmt.Errorf("%s block: %w", b.kind, err)
 	}
+	b.payload = s.lent.Bytes(b.payload)
 	return b, err
 }
 

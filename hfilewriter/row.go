@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"bulkload/cell"
+	"bulkload/internal/poison"
 	"bulkload/sortentry"
 	"bulkload/values"
 )
@@ -64,7 +65,12 @@ func (w *Writer) AppendPacked(columns *Columns, row []byte, timestamp int64,
 		return 0, nil, w.err
 	}
 	before := w.stats.cells
-	rest, w.err = w.appendPacked(columns, row, timestamp, packed)
+	var lent poison.Lent
+	rest, w.err = w.appendPacked(columns, lent.Bytes(row), timestamp, lent.Bytes(packed))
+	if poison.Enabled {
+		rest = packed[len(packed)-len(rest):]
+	}
+	lent.End()
 	return int(w.stats.cells - before), rest, w.err
 }
 

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"bulkload/cell"
+	"bulkload/internal/poison"
 )
 
 // Scanner iterates over cells in order. It belongs to one goroutine.
@@ -19,6 +20,7 @@ type Scanner struct {
 	from    []byte
 	skip    bool // skip cells before from
 	started bool
+	lent    poison.Lent
 	err     error
 }
 
@@ -30,6 +32,7 @@ func (r *Reader) Seek(row []byte) *Scanner {
 
 // Next advances to the next cell; false at the end of the file or on an error.
 func (s *Scanner) Next() bool {
+	s.lent.End()
 	if !s.started {
 		s.started = true
 		s.start()
@@ -56,7 +59,7 @@ func (s *Scanner) Next() bool {
 }
 
 // Cell is the current cell, valid until the next call of Next.
-func (s *Scanner) Cell() *cell.Cell { return &s.dec.cell }
+func (s *Scanner) Cell() *cell.Cell { return s.lent.Cell(&s.dec.cell) }
 
 // Skipped reports whether a cell so far had tags, or a sequence ID other than 0. A cell.Cell has neither, so a copy of
 // the cells would lose them.

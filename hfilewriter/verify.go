@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"bulkload/cell"
+	"bulkload/internal/poison"
 )
 
 // Verified is what Verify counted in a sound file.
@@ -212,7 +214,24 @@ func (v *verifier) visitBatch(c *cell.Cell) error {
 		return nil
 	}
 	v.shown = CellBatch{c, column, v.cached.columns[:v.cached.n], v.cached.values[:v.cached.n], &v.dec.cache}
+	if poison.Enabled {
+		return v.visitLent(v.shown)
+	}
 	return v.visit(&v.shown)
+}
+
+// visitLent visits a copy of a batch, and then ends its lifetime.
+func (v *verifier) visitLent(b CellBatch) error {
+	var lent poison.Lent
+	b.Cell, b.Columns, b.Values = lent.Cell(b.Cell), slices.Clone(b.Columns), slices.Clone(b.Values)
+	for i, value := range b.Values {
+		b.Values[i] = lent.Bytes(value)
+	}
+	err := v.visit(&b)
+	lent.End()
+	clear(b.Columns)
+	clear(b.Values)
+	return err
 }
 
 // countCached counts the cells after c that need no check of their keys.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bulkload/cell"
+	"bulkload/internal/poison"
 )
 
 // ErrOrder marks a cell that was added after one that must follow it.
@@ -78,6 +79,11 @@ func NewWriter(out io.Writer, s Settings, provenance Provenance) (*Writer, error
 func (w *Writer) Append(c *cell.Cell) error {
 	if w.err != nil {
 		return w.err
+	}
+	if poison.Enabled {
+		var lent poison.Lent
+		defer lent.End()
+		c = lent.Cell(c)
 	}
 	if w.err = w.check(c); w.err != nil {
 		return w.err
@@ -203,6 +209,9 @@ func (w *Writer) finishBlock(last bool) error {
 	w.enc.cells = 0
 	b.buf = w.enc.buf
 	err := w.file.put(b)
+	poison.Bytes(b.buf)
+	poison.Bytes(b.stored)
+	poison.Bytes(b.key)
 	w.enc.buf = b.buf
 	return err
 }

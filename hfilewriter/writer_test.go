@@ -33,6 +33,9 @@ func writeCells(t testing.TB, s Settings, cells []cell.Cell) []byte {
 	if sum.Bytes != int64(out.Len()) || sum.Cells != int64(len(cells)) {
 		t.Fatalf("summary says %d bytes and %d cells; they are %d and %d", sum.Bytes, sum.Cells, out.Len(), len(cells))
 	}
+	if first, last := cells[0].Row, cells[len(cells)-1].Row; !bytes.Equal(sum.FirstRow, first) || !bytes.Equal(sum.LastRow, last) {
+		t.Fatalf("summary says rows %q to %q; they are %q to %q", sum.FirstRow, sum.LastRow, first, last)
+	}
 	return out.Bytes()
 }
 

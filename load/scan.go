@@ -10,6 +10,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/hbase"
+	"bulkload/internal/poison"
 
 	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/proto"
@@ -181,7 +182,10 @@ func (s *scan) visit(answer *hbase.Scanned, tries *retries, visit func(*cell.Cel
 			continue
 		}
 		s.within = false
-		if err := visit(&c); err != nil {
+		var lent poison.Lent
+		err = visit(lent.Cell(&c))
+		lent.End()
+		if err != nil {
 			return visitError{err}
 		}
 	}

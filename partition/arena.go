@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"sort"
+
+	"bulkload/internal/poison"
 )
 
 // headerLen is the size of an entry's header in an arena: 4 bytes file, 8 offset, 2 key length, 4 payload length.
@@ -182,6 +184,7 @@ func compareAfterKey(e, f *Entry) int {
 // reset empties the arena and keeps its memory for the next entries.
 func (a *arena) reset() {
 	for _, c := range a.chunks {
+		poison.Bytes(c)
 		if cap(c) == a.chunkSize {
 			a.free = append(a.free, c[:0])
 		} else {

@@ -1,6 +1,10 @@
 package partition
 
-import "bytes"
+import (
+	"bytes"
+
+	"bulkload/internal/poison"
+)
 
 // memoryRun is a shard's sorted arena.
 type memoryRun struct {
@@ -96,6 +100,8 @@ func (c *cursor) nextBlock() (err error) {
 		c.buffers[0] = c.reader.sorted.buffer(c.run.bufferSize())
 	}
 	stored, own := c.reader.stored, c.buffers[0]
+	poison.Bytes(stored)
+	poison.Bytes(own)
 	c.block, c.at, err = c.run.readBlock(c.at, c.end, stored, own)
 	if err != nil || len(c.block) == 0 || &c.block[0] == &own[0] {
 		return err

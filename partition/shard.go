@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"bulkload/internal/poison"
 )
 
 // Shard is one goroutine's part of the sort.
@@ -18,6 +20,7 @@ type Shard struct {
 	full    bool  // another entry would go over the arena's limit
 	err     error // ends the shard
 	closed  bool
+	lent    poison.Lent
 }
 
 var errShardClosed = errors.New("the sort's lane is closed")
@@ -32,8 +35,15 @@ func (l *Shard) Buffer() []byte {
 		l.arena.addChunk(headerLen + l.reserve)
 	}
 	tail := l.arena.tail()
+	if poison.Enabled {
+		l.lent.End()
+		return l.lent.Bytes(tail[headerLen:min(headerLen+maxLent, len(tail))])[:0]
+	}
 	return tail[headerLen:headerLen:len(tail)]
 }
+
+// maxLent bounds what Buffer returns with the tag poison, because all of it is overwritten for each entry.
+const maxLent = 4 << 10
 
 // Commit adds the entry that was appended to Buffer's slice: a key of keyLen bytes, at most MaxKey, which begins with a
 // row of rowLen bytes, and then the payload. A row's entries are never in two slices; in a key that is longer than its
@@ -50,6 +60,12 @@ func (l *Shard) Commit(entry []byte, rowLen, keyLen int, pos EntryOrigin) error 
 			len(entry), keyLen, rowLen, MaxKey)
 	case len(entry) > maxEntry:
 		return fmt.Errorf("sort an entry of %d bytes: at most %d can be taken", len(entry), maxEntry)
+	}
+	if poison.Enabled {
+		defer l.lent.End()
+		if tail := l.arena.tail(); len(tail) >= headerLen+len(entry) {
+			entry = tail[headerLen : headerLen+copy(tail[headerLen:], entry)]
+		}
 	}
 	if !l.isInArena(entry) {
 		if l.err = l.copyIn(entry); l.err != nil {

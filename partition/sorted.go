@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"bulkload/internal/poison"
 )
 
 // Sorted holds all entries, region by region. Regions may be read in parallel, and more than once.
@@ -138,6 +140,7 @@ func (s *Sorted) putBuffer(buffers ...[]byte) {
 	defer s.mu.Unlock()
 	for _, b := range buffers {
 		if b != nil {
+			poison.Bytes(b)
 			s.free = append(s.free, b)
 		}
 	}
@@ -163,6 +166,7 @@ func (r *RunReader) Next() (*Entry, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
+	r.endEntry(r.present ^ 1)
 	if r.begun {
 		if r.err = r.tree.winner().next(); r.err != nil {
 			return nil, r.err
@@ -178,7 +182,19 @@ func (r *RunReader) Next() (*Entry, error) {
 	r.present ^= 1
 	e := &r.out[r.present]
 	*e = w.Entry
+	if poison.Enabled && w.arena != nil {
+		e.Key, e.Payload = bytes.Clone(e.Key), bytes.Clone(e.Payload) // other readers read the arena, too
+	}
 	return e, nil
+}
+
+// endEntry ends the lifetime of one of the two last entries.
+func (r *RunReader) endEntry(i int) {
+	if poison.Enabled {
+		poison.Bytes(r.out[i].Key)
+		poison.Bytes(r.out[i].Payload)
+		r.out[i] = Entry{}
+	}
 }
 
 // Close returns the reader's buffers.
@@ -186,6 +202,8 @@ func (r *RunReader) Close() error {
 	if errors.Is(r.err, errRunClosed) {
 		return nil
 	}
+	r.endEntry(0)
+	r.endEntry(1)
 	for i := range r.tree.cursors {
 		b := &r.tree.cursors[i].buffers
 		r.sorted.putBuffer(b[0], b[1])

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+
+	"bulkload/internal/poison"
 )
 
 // writeBuffer is how many bytes of blocks are written at a time.
@@ -143,6 +145,9 @@ func (w *runWriter) endBlock() error {
 	w.buffer = appendBlock(w.buffer, w.block, w.uncompressed)
 	w.run.largest = max(w.run.largest, len(w.block))
 	w.run.largestStored = max(w.run.largestStored, len(w.buffer)-before)
+	if !w.uncompressed { // otherwise the block is in the buffer
+		poison.Bytes(w.block)
+	}
 	if len(w.buffer) >= w.flushAt {
 		if err := w.flush(); err != nil {
 			return err
@@ -174,6 +179,7 @@ func (w *runWriter) resetBuffer() {
 
 func (w *runWriter) flush() error {
 	n, err := w.file.Write(w.buffer)
+	poison.Bytes(w.buffer)
 	w.written += int64(n)
 	w.buffer = w.buffer[:0]
 	w.resetBuffer()

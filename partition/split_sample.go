@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"slices"
 
+	"bulkload/internal/poison"
+
 	"github.com/zeebo/xxh3"
 )
 
@@ -92,6 +94,7 @@ func (c *splitSample) packKeys() {
 		c.candidates[i].start, c.candidates[i].end = uint32(start), uint32(len(text))
 	}
 	c.text, c.spare = text, c.text
+	poison.Bytes(c.spare)
 }
 
 // merge adds another shard's candidates.

@@ -8,6 +8,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
 	"bulkload/internal/errcode"
+	"bulkload/internal/poison"
 )
 
 const (
@@ -74,8 +75,11 @@ func (t *text) compact() {
 		to = make([]byte, min(2*len(t.buf), t.maxRecord+1))
 	case len(t.buf) > 4*t.window && left < t.window/2:
 		to = make([]byte, t.window) // the long record that needed the space has been consumed
+	case poison.Enabled:
+		to = make([]byte, len(t.buf))
 	}
 	copy(to, t.buf[t.pos:t.fill])
+	poison.Bytes(t.buf)
 	t.buf = to
 	t.base += int64(t.pos)
 	t.pos, t.fill = 0, left

@@ -10,6 +10,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
 	"bulkload/internal/errcode"
+	"bulkload/internal/poison"
 	"bulkload/internal/storage"
 	"bulkload/values"
 )
@@ -155,6 +156,7 @@ func (r *Reader) skipToDelimiter() error {
 // Next returns the next record, valid until the next call, or io.EOF after the last one. A *BadRecord is one that can't
 // be used, after which reading can continue; any other error ends the reading.
 func (r *Reader) Next() (*ingest.Record, error) {
+	r.endRecord()
 	rec, err := r.next()
 	// The file's first byte order mark was skipped. A second one would silently become part of a key.
 	if err == nil && len(rec.Raw) > 0 && rec.Raw[0] == byteOrderMark[0] && bytes.HasPrefix(rec.Raw, byteOrderMark) &&
@@ -163,6 +165,17 @@ func (r *Reader) Next() (*ingest.Record, error) {
 			Reason: "a byte order mark before the record, as in files that were joined; join them without their marks"}
 	}
 	return rec, err
+}
+
+// endRecord ends the lifetime of the last record.
+func (r *Reader) endRecord() {
+	if poison.Enabled {
+		poison.Bytes(r.rec.Raw)
+		poison.Bytes(r.unescapedBuf)
+		clear(r.rec.Fields)
+		r.unescapedBuf = nil // otherwise the next record would overwrite it
+		r.rec.Raw = nil      // its place in the buffer may get other bytes
+	}
 }
 
 func (r *Reader) next() (*ingest.Record, error) {
@@ -312,8 +325,11 @@ func (r *Reader) compact() error {
 		to = make([]byte, min(2*len(r.buf), most))
 	case len(r.buf) > 4*chunkSize && left < chunkSize/2:
 		to = make([]byte, chunkSize) // the long record that needed the space has been consumed
+	case poison.Enabled:
+		to = make([]byte, len(r.buf))
 	}
 	copy(to, r.buf[r.pos:r.fill])
+	poison.Bytes(r.buf)
 	r.buf = to
 	r.base += int64(r.pos)
 	r.pos, r.fill = 0, left
@@ -361,6 +377,8 @@ func (r *Reader) Bytes() int64 {
 // Close closes the file.
 func (r *Reader) Close() error {
 	r.err = errReaderClosed
+	r.endRecord()
+	poison.Bytes(r.buf)
 	r.buf = nil
 	if r.text != nil {
 		return r.text.Close()

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/crc32"
 
+	"bulkload/internal/poison"
+
 	"github.com/apache/arrow/go/v15/arrow/memory"
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/compress"
@@ -196,6 +198,7 @@ func (p *pages) load(h *pageHeader, buf *[]byte) ([]byte, error) {
 
 // sized returns n bytes of a reusable buffer, with no capacity beyond them.
 func sized(buf *[]byte, n int) []byte {
+	poison.Bytes(*buf)
 	if cap(*buf) < n {
 		*buf = make([]byte, n)
 	}
@@ -256,6 +259,7 @@ func (p *pages) checkEncoded(encoding parquet.Encoding, data []byte, at,
 		_, err = walkDeltas(values, present)
 	case parquet.Encodings.DeltaLengthByteArray, parquet.Encodings.DeltaByteArray:
 		prefixed := encoding == parquet.Encodings.DeltaByteArray
+		poison.Bytes(p.expanded)
 		if p.expanded, err = expandDeltas(append(p.expanded[:0], data[:at]...), values, present,
 			p.width, prefixed); err != nil {
 			return encoding, data, err

@@ -10,6 +10,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
+	"bulkload/internal/poison"
 	"bulkload/internal/storage"
 	"bulkload/values"
 )
@@ -76,6 +77,7 @@ func newRecords(f *FlatForm, fsys storage.FS, file storage.File, foot *footer, s
 
 // Next returns the next row.
 func (r *records) Next() (*ingest.Record, error) {
+	r.endRecord()
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -99,6 +101,16 @@ func (r *records) Next() (*ingest.Record, error) {
 			Raw: r.record.Raw, Code: errcode.RejectType}
 	}
 	return &r.record, nil
+}
+
+// endRecord ends the lifetime of the last record.
+func (r *records) endRecord() {
+	if poison.Enabled {
+		poison.Bytes(r.line)
+		poison.Bytes(r.raw)
+		clear(r.record.Fields)
+		r.line, r.raw = nil, nil // otherwise the next record would overwrite them
+	}
 }
 
 // readRow appends the row's fields to line, each after a separator, and returns the first invalid one; -1: none.
@@ -275,6 +287,7 @@ func (r *records) Bytes() int64 {
 // Close closes the files.
 func (r *records) Close() error {
 	r.err = errClosed
+	r.endRecord()
 	r.unpack.close()
 	err := r.file.Close()
 	for i := range r.cursors {

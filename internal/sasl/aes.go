@@ -13,6 +13,7 @@ import (
 	"hash"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/poison"
 
 	"github.com/jcmturner/gokrb5/v8/crypto"
 	"github.com/jcmturner/gokrb5/v8/crypto/common"
@@ -72,6 +73,7 @@ func newSealer(key types.EncryptionKey, usage uint32) (*sealer, error) {
 
 // mac is the HMAC of consecutive parts, cut to its size. It is valid until the next call.
 func (s *sealer) mac(h hash.Hash, parts ...[]byte) []byte {
+	poison.Bytes(s.sum)
 	h.Reset()
 	for _, p := range parts {
 		h.Write(p)

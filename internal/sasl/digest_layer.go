@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/poison"
 )
 
 // A token of DIGEST-MD5 (RFC 2831, 2.3 and 2.4); privacy encrypts everything before the type:
@@ -124,6 +125,7 @@ func twoKeys(key []byte) []byte {
 
 // seal returns the first bytes of the MAC over the number and plain. The result is valid until the next call.
 func (w *digestWay) seal(plain []byte) []byte {
+	poison.Bytes(w.sum[:])
 	w.mac.Reset()
 	var number [4]byte
 	binary.BigEndian.PutUint32(number[:], w.number)

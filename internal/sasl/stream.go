@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+
+	"bulkload/internal/poison"
 )
 
 // MaxToken bounds a received token, in bytes, because servers put a whole answer into one.
@@ -41,7 +43,9 @@ func (s *stream) Write(p []byte) (int, error) {
 		s.out = nil
 	}
 	binary.BigEndian.PutUint32(out, uint32(len(out)-4))
-	if _, err := s.connection.Write(out); err != nil {
+	_, err = s.connection.Write(out)
+	poison.Bytes(out)
+	if err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -66,6 +70,9 @@ func (s *stream) Read(p []byte) (int, error) {
 func (s *stream) token() ([]byte, error) {
 	if s.in.Cap() > keptBuffer {
 		s.in = bytes.Buffer{}
+	}
+	if poison.Enabled {
+		poison.Bytes(s.in.Bytes())
 	}
 	s.in.Reset()
 	return ReadToken(s.connection, &s.in)

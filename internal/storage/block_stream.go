@@ -7,6 +7,8 @@ import (
 	"hash/crc32"
 	"io"
 
+	"bulkload/internal/poison"
+
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -106,7 +108,7 @@ func (s *blockStream) Read(p []byte) (int, error) {
 
 // next reads the message or a packet. Even after an error, out may have sound bytes that precede it.
 func (s *blockStream) next() error {
-	s.buf = s.buf[:0]
+	s.reuse()
 	switch {
 	case s.ended:
 		return io.EOF
@@ -115,6 +117,12 @@ func (s *blockStream) next() error {
 	}
 	s.begun = true
 	return s.response()
+}
+
+// reuse makes room in buf for the next message or packet.
+func (s *blockStream) reuse() {
+	poison.Bytes(s.buf[:len(s.buf):len(s.buf)])
+	s.buf = s.buf[:0]
 }
 
 // fill reads until buf has n bytes.
@@ -199,10 +207,11 @@ func (s *blockStream) packets() error {
 	if cap(s.joined) < front+joinedData {
 		s.joined = make([]byte, 0, front+joinedData)
 	}
+	poison.Bytes(s.joined)
 	j := joining{front: front, sumsEnd: packetLead + joinedHeader, buf: s.joined[:front], first: first.header.offset}
 	j.add(first)
 	for int64(len(j.buf)-front)%s.sums.chunk == 0 && len(j.buf)-front+smallPacket <= joinedData {
-		s.buf = s.buf[:0]
+		s.reuse()
 		next, err := s.packet()
 		if err != nil || !next.small() {
 			s.out, s.follow = j.packet(), next.raw

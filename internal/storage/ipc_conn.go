@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/poison"
 	"bulkload/internal/sasl"
 )
 
@@ -116,6 +117,7 @@ func (c *nameNodeConn) send(frame []byte) error {
 		return err
 	}
 	_, err = c.Conn.Write(requestFrame(saslCall, c.client, message(nil).number(2, saslWrap).bytes(3, c.token)))
+	poison.Bytes(c.token)
 	return err
 }
 
@@ -218,6 +220,7 @@ func (c *nameNodeConn) frame() ([]byte, error) {
 	if cap(c.in) > keptFrame {
 		c.in = nil
 	}
+	poison.Bytes(c.in)
 	var err error
 	if c.in, err = readFrame(c.Conn, c.in); err != nil {
 		if _, malformed := err.(malformedError); malformed {

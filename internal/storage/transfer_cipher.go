@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/poison"
 	"bulkload/internal/sasl"
 )
 
@@ -104,7 +105,9 @@ func counterMode(key, iv []byte) (cipher.Stream, error) {
 func (s *aesStream) Write(p []byte) (int, error) {
 	s.buf = append(s.buf[:0], p...)
 	s.to.XORKeyStream(s.buf, s.buf)
-	return s.conn.Write(s.buf)
+	n, err := s.conn.Write(s.buf)
+	poison.Bytes(s.buf)
+	return n, err
 }
 
 func (s *aesStream) Read(p []byte) (int, error) {

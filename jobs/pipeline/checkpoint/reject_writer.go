@@ -8,6 +8,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
+	"bulkload/internal/poison"
 )
 
 // RejectWriter writes rejects to a log, from which ReplayRejects reads them. It writes all such logs: those that a
@@ -71,6 +72,7 @@ func (w *RejectWriter) Flush() (err error) {
 	n, err := w.log.Write(w.buffer)
 	w.bytes += int64(n)
 	w.sum = crc32.Update(w.sum, castagnoli, w.buffer[:n])
+	poison.Bytes(w.buffer)
 	w.buffer = w.buffer[:0]
 	if err != nil {
 		return fmt.Errorf("keep rejected records: %w", err)

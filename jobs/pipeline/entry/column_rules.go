@@ -6,6 +6,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
+	"bulkload/internal/poison"
 	"bulkload/jobs/spec/filter"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/values"
@@ -97,6 +98,7 @@ func (r *columnRules) badFilterValue(record *ingest.Record, err error) error {
 // valid until the next call. The error is an *ingest.BadRecord.
 func (r *columnRules) apply(record *ingest.Record) (all []values.Value, timestamp int64, err error) {
 	copy(r.values, record.Fields)
+	poison.Bytes(r.buf)
 	r.buf = r.buf[:0]
 	for i := range r.columns {
 		rule := &r.columns[i]

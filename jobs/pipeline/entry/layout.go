@@ -9,6 +9,7 @@ import (
 	"bulkload/cell"
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
+	"bulkload/internal/poison"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/partition"
 	"bulkload/sortentry"
@@ -186,7 +187,8 @@ func (l *RowLayout) wideHash(i int, named []byte) uint64 {
 // FamilyNamed returns the index of a family; 0 if it does not exist.
 func (l *RowLayout) FamilyNamed(name []byte) int { return l.named[string(name)] }
 
-// Cells visits a record's cells in order. The cell is valid during the call; its qualifier may be retained.
+// Cells visits a record's cells in order. The cell is valid during the call. Its qualifier may be retained, and its
+// other bytes are those of row and fields.
 func (l *RowLayout) Cells(row, named []byte, fields []values.Value, timestamp int64,
 	visit func(*cell.Cell) error) error {
 	for _, f := range l.Families {
@@ -199,7 +201,11 @@ func (l *RowLayout) Cells(row, named []byte, fields []values.Value, timestamp in
 			if l.Wide {
 				next.Qualifier = slices.Concat(named, next.Qualifier)
 			}
-			if err := visit(&next); err != nil {
+			err := visit(&next)
+			if poison.Enabled {
+				next = cell.Cell{}
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
+	"bulkload/internal/poison"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/keys"
 	"bulkload/partition"
@@ -103,12 +104,14 @@ func (k *Key) append(dst []byte, record *ingest.Record) (row []byte, err error) 
 // Build builds a record's key for the sort: the row key and, for a wide table, the qualifier. The key overwrites the
 // buffer if it has the capacity.
 func (k *Key) Build(buffer []byte, record *ingest.Record) (err error) {
+	poison.Bytes(buffer)
 	buffer = buffer[:0]
 	if k.qualifier == nil {
 		k.Row, err = k.append(buffer, record)
 		k.Key, k.RowLen = k.Row, len(k.Row)
 		return err
 	}
+	poison.Bytes(k.Row)
 	if k.Row, err = k.append(k.Row[:0], record); err != nil {
 		return err
 	}

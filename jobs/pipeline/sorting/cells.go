@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"bulkload/cell"
+	"bulkload/internal/poison"
 	"bulkload/jobs/pipeline/targets"
 	"bulkload/partition"
 	"bulkload/values"
@@ -24,6 +25,7 @@ type Cells struct {
 	row    []byte
 	cells  []cell.Cell // rest of the current row
 	all    []cell.Cell
+	lent   poison.Lent
 	Rows   int64
 }
 
@@ -51,6 +53,7 @@ func NextEntry(run *partition.RunReader) (*partition.Entry, error) {
 
 // Next returns the next cell, which is valid until the following call; nil at the end.
 func (e *Cells) Next() (*cell.Cell, error) {
+	e.lent.End()
 	for len(e.cells) == 0 {
 		if e.next == nil {
 			return nil, nil
@@ -61,7 +64,7 @@ func (e *Cells) Next() (*cell.Cell, error) {
 	}
 	c := &e.cells[0]
 	e.cells = e.cells[1:]
-	return c, nil
+	return e.lent.Cell(c), nil
 }
 
 // nextRow advances to the last of the records with one row key, by the rule of the write stage (writing/duplicates.go).
