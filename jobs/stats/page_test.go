@@ -102,6 +102,9 @@ func TestPageSaysWhatIsOfTheSample(t *testing.T) {
 // TestPageInABrowser: a browser finds the charts, and draws them in light, in dark and on paper.
 func TestPageInABrowser(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it starts a browser")
+	}
 	name, _ := madePage(t)
 	dom := testpage.DOM(t, name)
 	for what, want := range map[string]int{"<svg ": 10, "<figure>": 10, `class="problem"`: 1, "<table": 3} {
