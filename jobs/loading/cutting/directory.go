@@ -165,8 +165,8 @@ func (w DirectoryCutter) removeFiles(cuts []manifest.Cut) error {
 	return w.removeRecord()
 }
 
-// move moves a file to the folder of kept files after its cut. If the file is missing, it was moved before a kill, or
-// somebody has deleted it, which is no loss because its parts exist.
+// move moves a file to the folder of kept files after its cut. If the file is missing, it was moved before a kill, or a
+// region server that hung has taken it, or somebody has deleted it, which is no loss because its parts exist.
 func (w DirectoryCutter) move(name string) error {
 	from, to := path.Join(w.Out.Path, name), w.kept(name)
 	if _, err := w.Out.FS.Stat(from); errors.Is(err, fs.ErrNotExist) {
@@ -177,7 +177,10 @@ func (w DirectoryCutter) move(name string) error {
 	if err := w.Out.FS.MkdirAll(path.Dir(to), storage.DirPerm); err != nil {
 		return err
 	}
-	return w.Out.FS.Rename(from, to)
+	if err := w.Out.FS.Rename(from, to); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // kept returns the path at which a file is kept after it was cut.
