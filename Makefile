@@ -103,9 +103,9 @@ SCHEDULES ?= 20000
 search:
 	BULKLOAD_HISTORIES=$(HISTORIES) go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestProofHistories$$' ./jobs/loading
 	go test -vet=off -pgo=off -run '^$$' -fuzz '^FuzzSchedules$$' -fuzztime $(SCHEDULES)x ./jobs
-	go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestSearch$$' ./jobs -rapid.checks=$(SCHEDULES)
+	BULKLOAD_SUITE=search go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestSearch$$' ./jobs -rapid.checks=$(SCHEDULES)
 
-# A part of an exhaustive search: each fault at each call (66,000 schedules), and each pair of faults of a small load (1.9 million,
+# A part of an exhaustive search: each fault at each call (72,000 schedules), and each pair of faults of a small load (1.9 million,
 # more than ten hours): make search-faults PART=3/20
 PART ?= 1/20
 .PHONY: search-faults
@@ -236,6 +236,7 @@ READ_BACK = 'SameRowsSameFiles|TestDeterministic|RowAtATime|WrittenCells|BlockSt
 POISON = BULKLOAD_CLUSTER= BULKLOAD_SECURED= CI= go test -tags poison -short -count=1 -timeout 30m -vet=off -pgo=off -ldflags=-w
 poison:
 	$(POISON) -run $(READ_BACK) ./jobs ./jobs/pipeline/checkpoint ./jobs/pipeline/sorting ./jobs/pipeline/source ./hfilewriter ./internal/storage ./partition
+	$(POISON) -run 'Scan|Probe|Exist' ./load
 	$(POISON) -skip Alloc ./ingest ./ingest/csv ./ingest/delimited ./ingest/parquet ./internal/poison ./internal/sasl ./jobs/inspect/lookup ./jobs/inspect/verify ./jobs/pipeline/entry ./jobs/pipeline/hfiles ./jobs/pipeline/writing
 
 # Each fuzz target for a few seconds: make fuzz FUZZTIME=1m for longer. The short run counts inputs, because Go's fuzzer sometimes

@@ -79,11 +79,11 @@ var guards = map[string]guard{
 		"if !begun {", "if true {", "TestSearch"},
 }
 
-// What a search prints of a schedule or history that went wrong: which it is, and how many were played before.
+// What a search prints of a schedule or history that goes wrong.
 var (
-	foundBy  = regexp.MustCompile(`(?:jobs\.schedule\{|history \d+:).*`)
-	playedOf = regexp.MustCompile(`after \d+ tests|history \d+`)
-	replays  = regexp.MustCompile(`wrong in (\d+) of 100 replays`)
+	foundBy  = regexp.MustCompile(`(?:jobs\.schedule\{|history \d+:).*`) // which it is
+	playedOf = regexp.MustCompile(`after \d+ tests|history \d+`)         // how many were played before
+	replays  = regexp.MustCompile(`wrong in (\d+) of 100 replays`)       // of a schedule
 )
 
 // TestGuards removes one guard after another (BULKLOAD_GUARD: those that match it), and wants the search to find each
@@ -130,7 +130,7 @@ func TestGuards(t *testing.T) {
 			}
 			test := exec.Command("go", args...)
 			test.Dir = root
-			test.Env = append(os.Environ(), "BULKLOAD_HISTORIES=10000", "BULKLOAD_SUITE=")
+			test.Env = append(os.Environ(), "BULKLOAD_HISTORIES=10000", "BULKLOAD_SUITE=search")
 			out, err := test.CombinedOutput()
 			found, again := foundBy.Find(out), replays.FindSubmatch(out)
 			if err == nil || found == nil {

@@ -119,6 +119,10 @@ func (l *loadRun) recover(ctx context.Context, files []*pendingFile, unclear boo
 		// left and in doubt, so the staging folder is not deleted.
 		if failed := l.fs.Rename(f.staged, f.path); failed != nil {
 			f.inDoubt = true
+			if errors.Is(failed, fs.ErrNotExist) || errors.Is(failed, fs.ErrExist) {
+				failed = fmt.Errorf("%w: a region server that hung goes on with an earlier request, and has moved the file since "+
+					"it was looked for; run this again: %w", ErrUnavailable, failed)
+			}
 			err = errors.Join(err, fmt.Errorf("move file %s back from staging folder %s: %w", f.URI, l.token, failed))
 		}
 	}

@@ -139,7 +139,8 @@ func (l *loadRun) attempt(ctx context.Context, g group) outcome {
 	// From here on the files may be moving, whatever is returned.
 	loaded, answer := conn.BulkLoadHFile(watched, request)
 	var noAnswer *hbase.ConnError
-	if errors.As(answer, &noAnswer) && context.Cause(watched) == errElsewhere { // and not because the command was stopped
+	// The caller must not take it for an interruption that the request was cancelled here.
+	if errors.As(answer, &noAnswer) && context.Cause(watched) == errElsewhere {
 		answer = &hbase.ConnError{Addr: noAnswer.Addr, Method: noAnswer.Method, Sent: noAnswer.Sent, Err: errElsewhere}
 	}
 	if answer == nil && loaded {

@@ -261,14 +261,18 @@ func (c *Conn) send(ctx context.Context, frame []byte) error {
 	defer c.write.Unlock()
 	stop := context.AfterFunc(ctx, func() { c.socket.SetWriteDeadline(time.Now()) })
 	_, err := c.stream.Write(frame)
-	if !stop() && err == nil {
-		err = ctx.Err() // a deadline that was set meanwhile would fail the next call
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		c.fail(err) // half a frame may have been sent
+	case !stop():
+		// The write deadline that was set meanwhile would fail the next call. For other calls this is no cancellation.
+		c.fail(errGivenUp)
+		return ctx.Err()
 	}
 	return err
 }
+
+var errGivenUp = errors.New("another call was given up while it was sent")
 
 func timeoutMillis(ctx context.Context) uint32 {
 	deadline, ok := ctx.Deadline()

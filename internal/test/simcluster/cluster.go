@@ -321,7 +321,11 @@ func (c *Cluster) reach(state string) {
 }
 
 // States are the rare states that were reached, and how often.
-func (c *Cluster) States() map[string]int { return c.states }
+func (c *Cluster) States() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.states)
+}
 
 // WithDisk gives the cluster its HDFS, from which clients load files. Without one, nobody may load.
 func (c *Cluster) WithDisk(d *Disk) { c.disk = d }

@@ -37,11 +37,12 @@ type node struct {
 	owner  string
 	perm   fs.FileMode
 	writer *Client // that has the file open; nil: it is closed
-	unseen []byte  // what its writer wrote before it was killed, until the lease ends
+	// written is what its writer had written before it was killed. Readers see it when the lease ends.
+	written []byte
 }
 
-// lease is how long the NameNode waits for a writer that is gone, before it closes the file (FSConstants'
-// LEASE_HARDLIMIT).
+// lease is how long the NameNode waits for a writer that is gone, before it closes the file
+// (dfs.namenode.lease-hard-limit-sec).
 const lease = 20 * time.Minute
 
 // URI is that of the disk's root: hdfs://sim.
@@ -50,13 +51,14 @@ const URI = "hdfs://sim"
 // NewDisk makes an empty disk.
 func NewDisk() *Disk { return &Disk{nodes: map[string]*node{"/": {dir: true}}} }
 
-// Copy is a disk with the same content. Files that are being written are as long as they are now.
+// Copy is a disk with the same content. Files that are being written are closed, and as long as they are now.
 func (d *Disk) Copy() *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	same := NewDisk()
 	for name, n := range d.nodes {
 		one := *n
+		one.writer, one.written = nil, nil
 		same.nodes[name] = &one
 	}
 	return same
@@ -83,8 +85,8 @@ func (d *Disk) Mute(on bool) {
 	d.mute = on
 }
 
-// data is an error if no DataNode answers.
-func (d *Disk) data(op, name string) error {
+// checkDataNodes is an error if no DataNode answers.
+func (d *Disk) checkDataNodes(op, name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.mute {
@@ -103,6 +105,7 @@ func (d *Disk) CopyFile(name, other string) error {
 	}
 	if err == nil {
 		same := *n
+		same.writer, same.written = nil, nil
 		d.nodes[other] = &same
 	}
 	return err
@@ -129,15 +132,21 @@ func (d *Disk) abandon(writer *Client) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, n := range d.nodes {
-		if n.writer == writer && n.unseen == nil {
-			n.unseen, n.data = n.data, nil
-			time.AfterFunc(lease, func() {
-				d.mu.Lock()
-				defer d.mu.Unlock()
-				n.data, n.writer = n.unseen, nil
-			})
+		if n.writer == writer && n.written == nil {
+			n.written, n.data = n.data, nil
+			time.AfterFunc(lease, func() { d.endLease(n) })
 		}
 	}
+}
+
+func (d *Disk) endLease(n *node) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.safe || d.mute {
+		time.AfterFunc(time.Minute, func() { d.endLease(n) })
+		return
+	}
+	n.data, n.written, n.writer, n.time = n.written, nil, nil, time.Now()
 }
 
 // FS is the disk as a user sees it, past the gate: a function given to Watch may use it.
@@ -327,23 +336,25 @@ func (f clientFS) Open(name string) (file storage.File, err error) {
 
 // openFile reads a file as it was when it was opened.
 type openFile struct {
-	*bytes.Reader
-	disk *Disk
-	name string
+	content *bytes.Reader
+	disk    *Disk
+	name    string
 }
 
+func (f openFile) Size() int64 { return f.content.Size() }
+
 func (f openFile) Read(b []byte) (int, error) {
-	if err := f.disk.data("read", f.name); err != nil {
+	if err := f.disk.checkDataNodes("read", f.name); err != nil {
 		return 0, err
 	}
-	return f.Reader.Read(b)
+	return f.content.Read(b)
 }
 
 func (f openFile) ReadAt(b []byte, off int64) (int, error) {
-	if err := f.disk.data("read", f.name); err != nil {
+	if err := f.disk.checkDataNodes("read", f.name); err != nil {
 		return 0, err
 	}
-	return f.Reader.ReadAt(b, off)
+	return f.content.ReadAt(b, off)
 }
 
 func (openFile) Close() error { return nil }
@@ -369,7 +380,7 @@ type fileWriter struct {
 }
 
 func (w *fileWriter) Write(b []byte) (int, error) {
-	if err := w.fs.disk.data("write", w.name); err != nil {
+	if err := w.fs.disk.checkDataNodes("write", w.name); err != nil {
 		return 0, err
 	}
 	w.fs.disk.mu.Lock()

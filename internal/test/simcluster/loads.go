@@ -93,8 +93,8 @@ func (c *Cluster) Lose(name string, row []byte) {
 
 // requested is a load request that a server is working on, as SecureBulkLoadManager and HRegion.bulkLoadHFiles do: it
 // checks all files, moves one after another to the staging folder, and then one after another into the region. Whatever
-// fails ends it there, and is not said to the client. Files that it has moved stay where they are, but one whose commit
-// failed is moved back to its source.
+// fails ends it there, and is not said to the client. Files that it has moved stay where they are, but the first one is
+// moved back to its source if its commit fails.
 type requested struct {
 	cluster   *Cluster
 	server    *server
@@ -127,7 +127,10 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 	for _, f := range request.FamilyPath {
 		m := moved{family: string(f.Family), from: strings.TrimPrefix(f.GetPath(), URI)}
 		m.to = path.Join(strings.TrimPrefix(bulkToken(request), URI), m.family, path.Base(m.from))
-		var err error
+		err := c.disk.checkDataNodes("read", m.from)
+		if err != nil {
+			return err
+		}
 		if l.table.family(m.family) == nil {
 			return fmt.Errorf("no family %s", m.family)
 		}
@@ -144,7 +147,11 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 	r.seq++
 	l.seq = r.seq
 	r.busy++
-	defer func() { r.busy = max(r.busy-1, 0) }()
+	defer func() {
+		if r.opened == l.opened {
+			r.busy = max(r.busy-1, 0)
+		}
+	}()
 	for i, m := range files {
 		if err := l.step("stage", m.from); err != nil {
 			if i > 0 {
@@ -162,19 +169,21 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 			if i > 0 {
 				c.reach("a request fails halfway through its commit")
 			}
-			l.moveBack(m.to, m.from)
+			l.moveBack(i, err, m.to, m.from)
 			return err
 		}
 		if err := l.commit(m.family, m.to, m.cells); err != nil {
+			l.moveBack(i, err, m.to, m.from)
 			return err
 		}
 	}
 	return nil
 }
 
-// moveBack moves the file that failed from the staging folder back to its source (SecureBulkLoadListener.failedBulkLoad).
-func (l *requested) moveBack(from, to string) {
-	if l.step("move back", from) == nil && l.cluster.rename(from, to) == nil {
+// moveBack moves the i-th file, which failed, from the staging folder back to its source. Only the first one: after a
+// commit, SecureBulkLoadListener.failedBulkLoad finds its file system closed.
+func (l *requested) moveBack(i int, failed error, from, to string) {
+	if i == 0 && failed != errEnded && l.step("move back", from) == nil && l.cluster.rename(from, to) == nil {
 		l.cluster.reach("a region server moves a file back")
 	}
 }
@@ -195,6 +204,13 @@ func (l *requested) commit(family, from string, cells []cell.Cell) error {
 		}
 	}
 	f := newFile(cells, l.seq)
+	if err := c.disk.checkDataNodes("read", from); err != nil { // it can't be opened
+		if now != nil {
+			now.orphans[family] = append(now.orphans[family], f)
+		}
+		c.reach("a file is moved into its region, and not opened")
+		return err
+	}
 	if as != nil {
 		as.stores[family] = append(as.stores[family], f)
 	}

@@ -177,10 +177,13 @@ func (w DirectoryCutter) move(name string) error {
 	if err := w.Out.FS.MkdirAll(path.Dir(to), storage.DirPerm); err != nil {
 		return err
 	}
-	if err := w.Out.FS.Rename(from, to); !errors.Is(err, fs.ErrNotExist) {
-		return err
+	err := w.Out.FS.Rename(from, to)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, gone := w.Out.FS.Stat(from); errors.Is(gone, fs.ErrNotExist) {
+			return nil
+		}
 	}
-	return nil
+	return err
 }
 
 // kept returns the path at which a file is kept after it was cut.
