@@ -119,7 +119,7 @@ func (l *loadRun) recover(ctx context.Context, files []*pendingFile, unclear boo
 		// left and in doubt, so the staging folder is not deleted.
 		if failed := l.fs.Rename(f.staged, f.path); failed != nil {
 			f.inDoubt = true
-			if errors.Is(failed, fs.ErrNotExist) || errors.Is(failed, fs.ErrExist) {
+			if _, at := l.fs.Stat(f.staged); errors.Is(at, fs.ErrNotExist) {
 				failed = fmt.Errorf("%w: a region server that hung goes on with an earlier request, and has moved the file since "+
 					"it was looked for; run this again: %w", ErrUnavailable, failed)
 			}

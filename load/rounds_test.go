@@ -402,6 +402,26 @@ func TestCannotMoveBack(t *testing.T) {
 	b.wantReported("b")
 }
 
+// movedAway is a file system in which somebody moves a file away just before it is renamed.
+type movedAway struct{ storage.FS }
+
+func (m movedAway) Rename(from, to string) error {
+	return errors.Join(m.FS.Rename(from, from+".moved"), m.FS.Rename(from, to))
+}
+
+// TestMovedWhileItIsMovedBack: a server that goes on with a request may move a file from staging after it was found there.
+// That is worth another try.
+func TestMovedWhileItIsMovedBack(t *testing.T) {
+	b := newBench(t, func(b *bench) hbasetest.Answer { b.stage(0); b.take(1); return no })
+	b.fs = movedAway{b.fs}
+	if transient, err := b.run(); !errors.Is(transient, ErrUnavailable) || err != nil {
+		t.Errorf("%v, %v", transient, err)
+	}
+	if len(b.left) != 1 || !b.left[0].inDoubt {
+		t.Errorf("left: %+v", b.left)
+	}
+}
+
 // A file that is gone after an answer other than yes is not loaded for that: the open region decides.
 func TestGoneIsNotLoaded(t *testing.T) {
 	b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); b.take(1); return no })
