@@ -116,12 +116,9 @@ func searchBaseOf(t *testing.T, keys, split string) *searchBase {
 		b.disk = s.disk.Copy()
 		for _, name := range b.disk.Names(searchOutput) {
 			if family := path.Base(path.Dir(name)); family == "f" || family == "g" {
-				if err := b.disk.CopyFile(name, path.Join(searchDirectory, family, path.Base(name))); err != nil {
-					t.Fatal(err)
-				}
+				copyToDirectory(t, b.disk, name, family, keys[:1])
 			}
 		}
-		beginWithMarker(t, b.disk, b.disk.Names(searchDirectory)[0])
 	})
 	return b
 }
@@ -129,23 +126,29 @@ func searchBaseOf(t *testing.T, keys, split string) *searchBase {
 // markerRow is the row of the delete marker in the directory. It is before all others.
 const markerRow = "A"
 
-// beginWithMarker puts a delete marker, which deletes nothing, before the cells of an HFile. The first compaction after a
-// load forgets it.
-func beginWithMarker(t *testing.T, disk *simcluster.Disk, name string) {
+// copyToDirectory copies an HFile of the output to the directory. Its name there is that of its first row, because the
+// names of outputs differ in each process. In the file that begins with a given row, a delete marker, which deletes
+// nothing, comes before its cells. The first compaction after a load forgets it.
+func copyToDirectory(t *testing.T, disk *simcluster.Disk, from, family, withMarker string) {
 	t.Helper()
 	must := func(err error) {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	text, err := disk.Read(name)
+	text, err := disk.Read(from)
 	must(err)
 	r, err := hfilewriter.Open(bytes.NewReader(text), int64(len(text)))
 	must(err)
+	to := fmt.Sprintf("%s/%s/%032x", searchDirectory, family, r.FirstRow())
+	must(disk.CopyFile(from, to))
+	if family != "f" || string(r.FirstRow()) != withMarker {
+		return
+	}
 	var longer bytes.Buffer
 	w, err := hfilewriter.NewWriter(&longer, hfilewriter.Settings{Compression: hfilewriter.CompressNone, Encoding: hfilewriter.EncodeNone, Bloom: hfilewriter.BloomRow}, hfilewriter.Provenance{})
 	must(err)
-	must(w.Append(&cell.Cell{Row: []byte(markerRow), Family: []byte(path.Base(path.Dir(name))), Timestamp: jobdir.Date.UnixMilli(), Type: cell.DeleteFamily}))
+	must(w.Append(&cell.Cell{Row: []byte(markerRow), Family: []byte(family), Timestamp: jobdir.Date.UnixMilli(), Type: cell.DeleteFamily}))
 	scan := r.Seek(nil)
 	for scan.Next() {
 		must(w.Append(scan.Cell()))
@@ -153,8 +156,8 @@ func beginWithMarker(t *testing.T, disk *simcluster.Disk, name string) {
 	must(scan.Err())
 	_, err = w.Close()
 	must(err)
-	must(disk.FS("tina").Remove(name))
-	must(storage.CreateFile(disk.FS("tina"), name, longer.Bytes()))
+	must(disk.FS("tina").Remove(to))
+	must(storage.CreateFile(disk.FS("tina"), to, longer.Bytes()))
 }
 
 // schedule is what happens in a search, as data.

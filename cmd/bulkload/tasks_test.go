@@ -121,7 +121,11 @@ func awaitTask(t *testing.T, parent int) int {
 // whose driver is killed takes its tasks with it. The same command then comes to the files of a run in one process.
 func TestKilledLocalTasks(t *testing.T) {
 	t.Parallel()
-	job := taskJob(t, 20_000)
+	rows := 20_000
+	if testing.Short() {
+		rows = 10_000
+	}
+	job := taskJob(t, rows)
 	run := func(how string, more ...string) *exec.Cmd {
 		return bulkload(t, append([]string{"run", job, "--date", "2026-11-20", "--set", "HOW=" + how, "-q"}, more...)...)
 	}

@@ -1,6 +1,7 @@
 package simcluster
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -71,7 +72,15 @@ type gate struct {
 // may call the methods of the cluster, disk and clients. It must be called in a bubble of testing/synctest.
 func (c *Cluster) Watch(decide func(waiting []*Call) (pick int, v Verdict)) {
 	c.gate = &gate{changed: make(chan struct{}, 1), stop: make(chan struct{}), names: map[string]int{}}
-	for _, name := range c.disk.Names("/") {
+	// By folder and content, because the names of files may differ in each process.
+	names, content := c.disk.Names("/"), map[string][]byte{}
+	for _, name := range names {
+		content[name], _ = c.disk.Read(name)
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(path.Dir(a), path.Dir(b)), bytes.Compare(content[a], content[b]))
+	})
+	for _, name := range names {
 		c.gate.register(name)
 	}
 	go c.gate.run(decide)
@@ -188,7 +197,7 @@ func (g *gate) drop(client *Client) {
 
 // random are the parts of names that may differ each time that a schedule is played: tokens of locks, names of parts of
 // cut files, and the letters of the ledger's documents.
-var random = regexp.MustCompile(`[0-9a-f]{32}|[0-9a-f]{16}|unserved-[^./]*`)
+var random = regexp.MustCompile(`[0-9a-f]{32}|[0-9a-f]{16}|[0-9a-f]{8}|unserved-[^./]*`)
 
 // masked is a name with numbers in place of its random parts. A part gets its number when the first call for it goes on.
 func (g *gate) masked(name string) string {
