@@ -3,6 +3,7 @@ package ingest
 import (
 	"fmt"
 
+	"bulkload/internal/poison"
 	"bulkload/internal/storage"
 	"bulkload/values"
 )
@@ -39,4 +40,20 @@ type Record struct {
 	Fields []values.Value // one for each column, in the order of the file
 	Raw    []byte         // the record as stored in the file, without its delimiter
 	Position
+}
+
+// End ends the lifetime of a record, and of its reader's buffers in which fields are: with the build tag poison it
+// overwrites them. The buffers become nil then, because the next record would overwrite the poison. Raw does, too,
+// because its place in a window may get other bytes.
+func (r *Record) End(buffers ...*[]byte) {
+	if !poison.Enabled {
+		return
+	}
+	poison.Bytes(r.Raw)
+	for _, b := range buffers {
+		poison.Bytes(*b)
+		*b = nil
+	}
+	clear(r.Fields)
+	r.Raw = nil
 }

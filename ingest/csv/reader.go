@@ -96,7 +96,7 @@ func (r *reader) begin() error {
 
 // Next returns the next record; see ingest.Records.
 func (r *reader) Next() (*ingest.Record, error) {
-	r.endRecord()
+	r.rec.End(&r.decoded)
 	for r.err == nil {
 		rec, err := r.next()
 		if rec != nil {
@@ -109,17 +109,6 @@ func (r *reader) Next() (*ingest.Record, error) {
 		r.err = err
 	}
 	return nil, r.err
-}
-
-// endRecord ends the lifetime of the last record.
-func (r *reader) endRecord() {
-	if poison.Enabled {
-		poison.Bytes(r.rec.Raw)
-		poison.Bytes(r.decoded)
-		clear(r.rec.Fields)
-		r.decoded = nil // otherwise the next record would overwrite it
-		r.rec.Raw = nil // its place in the window may get other bytes
-	}
 }
 
 // next reads one or several lines. It returns neither a record nor an error if they are to be skipped.
@@ -249,7 +238,7 @@ func (r *reader) Bytes() int64 {
 // Close closes the file.
 func (r *reader) Close() error {
 	r.err = errClosed
-	r.endRecord()
+	r.rec.End(&r.decoded)
 	poison.Bytes(r.buf)
 	return r.in.Close()
 }

@@ -156,7 +156,7 @@ func (r *Reader) skipToDelimiter() error {
 // Next returns the next record, valid until the next call, or io.EOF after the last one. A *BadRecord is one that can't
 // be used, after which reading can continue; any other error ends the reading.
 func (r *Reader) Next() (*ingest.Record, error) {
-	r.endRecord()
+	r.rec.End(&r.unescapedBuf)
 	rec, err := r.next()
 	// The file's first byte order mark was skipped. A second one would silently become part of a key.
 	if err == nil && len(rec.Raw) > 0 && rec.Raw[0] == byteOrderMark[0] && bytes.HasPrefix(rec.Raw, byteOrderMark) &&
@@ -165,17 +165,6 @@ func (r *Reader) Next() (*ingest.Record, error) {
 			Reason: "a byte order mark before the record, as in files that were joined; join them without their marks"}
 	}
 	return rec, err
-}
-
-// endRecord ends the lifetime of the last record.
-func (r *Reader) endRecord() {
-	if poison.Enabled {
-		poison.Bytes(r.rec.Raw)
-		poison.Bytes(r.unescapedBuf)
-		clear(r.rec.Fields)
-		r.unescapedBuf = nil // otherwise the next record would overwrite it
-		r.rec.Raw = nil      // its place in the buffer may get other bytes
-	}
 }
 
 func (r *Reader) next() (*ingest.Record, error) {
@@ -377,7 +366,7 @@ func (r *Reader) Bytes() int64 {
 // Close closes the file.
 func (r *Reader) Close() error {
 	r.err = errReaderClosed
-	r.endRecord()
+	r.rec.End(&r.unescapedBuf)
 	poison.Bytes(r.buf)
 	r.buf = nil
 	if r.text != nil {

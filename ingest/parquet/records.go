@@ -10,7 +10,6 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
-	"bulkload/internal/poison"
 	"bulkload/internal/storage"
 	"bulkload/values"
 )
@@ -77,7 +76,7 @@ func newRecords(f *FlatForm, fsys storage.FS, file storage.File, foot *footer, s
 
 // Next returns the next row.
 func (r *records) Next() (*ingest.Record, error) {
-	r.endRecord()
+	r.record.End(&r.line, &r.raw)
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -101,16 +100,6 @@ func (r *records) Next() (*ingest.Record, error) {
 			Raw: r.record.Raw, Code: errcode.RejectType}
 	}
 	return &r.record, nil
-}
-
-// endRecord ends the lifetime of the last record.
-func (r *records) endRecord() {
-	if poison.Enabled {
-		poison.Bytes(r.line)
-		poison.Bytes(r.raw)
-		clear(r.record.Fields)
-		r.line, r.raw = nil, nil // otherwise the next record would overwrite them
-	}
 }
 
 // readRow appends the row's fields to line, each after a separator, and returns the first invalid one; -1: none.
@@ -287,7 +276,7 @@ func (r *records) Bytes() int64 {
 // Close closes the files.
 func (r *records) Close() error {
 	r.err = errClosed
-	r.endRecord()
+	r.record.End(&r.line, &r.raw)
 	r.unpack.close()
 	err := r.file.Close()
 	for i := range r.cursors {

@@ -165,25 +165,28 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 	}
 	slices.SortStableFunc(files, func(a, b moved) int { return cmp.Compare(a.family, b.family) })
 	for i, m := range files {
-		if err := l.step("commit", m.to); err != nil {
-			if i > 0 {
-				c.reach("a request fails halfway through its commit")
-			}
-			l.moveBack(i, err, m.to, m.from)
-			return err
+		err := l.step("commit", m.to)
+		if err != nil && i > 0 {
+			c.reach("a request fails halfway through its commit")
 		}
-		if err := l.commit(m.family, m.to, m.cells); err != nil {
-			l.moveBack(i, err, m.to, m.from)
-			return err
+		if err == nil {
+			err = l.commit(m.family, m.to, m.cells)
 		}
+		if err == nil {
+			continue
+		}
+		if i == 0 && err != errEnded {
+			l.moveBack(m.to, m.from)
+		}
+		return err
 	}
 	return nil
 }
 
-// moveBack moves the i-th file, which failed, from the staging folder back to its source. Only the first one: after a
-// commit, SecureBulkLoadListener.failedBulkLoad finds its file system closed.
-func (l *requested) moveBack(i int, failed error, from, to string) {
-	if i == 0 && failed != errEnded && l.step("move back", from) == nil && l.cluster.rename(from, to) == nil {
+// moveBack moves a file whose commit failed from the staging folder back to its source. HBase does that only with the
+// first one: after a commit, SecureBulkLoadListener.failedBulkLoad finds its file system closed.
+func (l *requested) moveBack(from, to string) {
+	if l.step("move back", from) == nil && l.cluster.rename(from, to) == nil {
 		l.cluster.reach("a region server moves a file back")
 	}
 }
