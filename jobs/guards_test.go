@@ -59,6 +59,8 @@ var guards = map[string]guard{
 	"a small file is replaced as a whole": {"internal/storage/small_files.go",
 		"createOnce(fsys, temp, content, perm); err != nil {\n\t\t\treturn err\n\t\t}\n\t\treturn fsys.Replace(temp, name)",
 		"RemoveIfThere(fsys, name); err != nil {\n\t\t\treturn err\n\t\t}\n\t\treturn createOnce(fsys, name, content, perm)", "TestSearch"},
+	"a small file is complete before it takes its name": {"internal/storage/small_files.go",
+		"err = w.Close()\n", "err = nil\n", "TestSearch"},
 	"the table's identity": {"jobs/loading/proof.go",
 		"c.identity != \"\" && c.identity == t.Identity() && f.Opening == t.OpeningsOf(f)", "c.identity != \"\"", "TestProofHistories"},
 	"the openings of a file's regions": {"jobs/loading/proof.go",

@@ -186,9 +186,9 @@ type kind struct{ often, details int }
 // The kinds of faults: of calls, of the life of processes, of people's limits and grants, of regions, and of what people
 // do to a table that may lose rows.
 var (
-	callFaults = map[string]kind{"refuse": {4, len(transient)}, "lose": {4, 1}, "delay": {2, len(delays)}, "kill": {3, 1}, "second client": {2, 1}}
+	callFaults = map[string]kind{"refuse": {4, len(transient)}, "lose": {4, 1}, "delay": {2, len(delays)}, "kill": {3, 1}, "second client": {2, 2}}
 	lifeFaults = map[string]kind{"hang": {4, 2 * len(delays)}, "crash": {2, 2}, "safe mode": {1, 3},
-		"no DataNodes": {1, 3}, "other settings": {1, 8}}
+		"no DataNodes": {1, 3}, "no NameNode": {2, 3}, "other settings": {1, 8}}
 	// They happen as a region server stages or commits a file of one of the families. A server that hangs does so after
 	// this step.
 	stepFaults  = map[string]kind{"fail a step": {3, 4}, "hang at a step": {3, 4 * len(delays)}, "kill at a step": {2, 4}}
@@ -276,10 +276,10 @@ func (s *search) command(change func(*options.Options)) error {
 	ctx, cancel := context.WithCancel(s.Context())
 	defer cancel()
 	s.killed, s.client = false, s.sim.Client("tina", cancel)
-	return s.process(ctx, s.client, change)
+	return s.process(ctx, s.client, s.kind, change)
 }
 
-func (s *search) process(ctx context.Context, client *simcluster.Client, change func(*options.Options)) (err error) {
+func (s *search) process(ctx context.Context, client *simcluster.Client, kind string, change func(*options.Options)) (err error) {
 	o := options.Options{HDFS: client.FS(), HBase: client, Conf: filepath.Join(s.base.dir, "conf"), WorkDir: s.TempDir(), Memory: options.MinMemory}
 	if s.input > 0 {
 		o.OnChange = options.Reload
@@ -297,7 +297,7 @@ func (s *search) process(ctx context.Context, client *simcluster.Client, change 
 	job := s.base.jobs[s.input]
 	s.mu.Unlock()
 	defer s.mu.Lock()
-	if s.kind == "load" {
+	if kind == "load" {
 		_, err = loading.Directory(ctx, simcluster.URI+searchDirectory, "t", o)
 	} else {
 		_, err = run.Job(ctx, nil, job, o)
@@ -305,17 +305,21 @@ func (s *search) process(ctx context.Context, client *simcluster.Client, change 
 	return err
 }
 
-// another runs the command beside the one that runs already.
-func (s *search) another() {
+// another runs the command, or with other a load of the same rows by other means, beside the one that runs already.
+func (s *search) another(other bool) {
+	kind := s.kind
+	if other {
+		kind = map[string]string{"run": "load", "correct": "load", "load": "run"}[kind]
+	}
 	s.second++
 	client, input := s.sim.Client("tina", func() {}), s.input
 	s.others.Go(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		err := s.process(s.Context(), client, nil)
+		err := s.process(s.Context(), client, kind, nil)
 		s.second--
-		s.note("the second client ends: %v", err)
-		s.judge(err, input)
+		s.note("the second client, %s, ends: %v", kind, err)
+		s.judge(err, kind, input)
 	})
 }
 
@@ -409,7 +413,7 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 		if s.input > 0 {
 			return false, v
 		}
-		s.another()
+		s.another(pick(2) == 1)
 	case "hang":
 		s.sim.Hang(pick(2), delays[pick(len(delays))])
 	case "hang at a step":
@@ -431,6 +435,9 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 	case "no DataNodes":
 		s.disk.Mute(true)
 		time.AfterFunc(delays[pick(3)], func() { s.disk.Mute(false) })
+	case "no NameNode":
+		s.disk.Away(true)
+		time.AfterFunc(delays[pick(3)], func() { s.disk.Away(false) })
 	case "other settings":
 		s.settings = details
 	case "deny":
@@ -507,7 +514,7 @@ func (s *search) play() {
 		if s.killed {
 			continue
 		}
-		s.judge(err, s.input)
+		s.judge(err, s.kind, s.input)
 		if len(s.todo) == 0 || err != nil && failure.KindOf(err) == failure.Refused {
 			break
 		}
@@ -515,6 +522,7 @@ func (s *search) play() {
 	s.calm = true
 	s.disk.SafeMode(false)
 	s.disk.Mute(false)
+	s.disk.Away(false)
 	s.mu.Unlock()
 	s.others.Wait()
 	time.Sleep(2 * time.Hour) // servers wake up
@@ -524,7 +532,7 @@ func (s *search) play() {
 	for i := 0; i < calmRuns && s.wrong == ""; i++ {
 		err = s.command(nil)
 		s.note("without faults: %v", err)
-		s.judge(err, s.input)
+		s.judge(err, s.kind, s.input)
 		if err == nil {
 			break
 		}
@@ -570,11 +578,11 @@ func (s *search) sleep(d time.Duration) {
 }
 
 // judge compares what a command with that input said with the table.
-func (s *search) judge(err error, input int) {
+func (s *search) judge(err error, command string, input int) {
 	// A directory's files can't be written again if a server moves them into a region that is gone, and of a region that
 	// lies within a file no cell is known.
 	states := s.sim.States()
-	s.harmed = s.harmed || s.kind == "load" && (states["a file is moved into a region that was split"] > 0 ||
+	s.harmed = s.harmed || command == "load" && (states["a file is moved into a region that was split"] > 0 ||
 		states["a file is moved into a region that was merged, or whose table is another"] > 0 || failure.CodeOf(err) == errcode.LoadUnsure)
 	if s.checkRecords(); s.wrong != "" {
 		return

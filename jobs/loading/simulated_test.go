@@ -1,6 +1,7 @@
 package loading
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -398,6 +399,22 @@ func TestSimulatedLossOfADirectory(t *testing.T) {
 		}
 		if unserved, err := s.ledger.Unserved("t", func(ledger.Unserved) bool { return false }); err != nil || len(unserved) != 3 {
 			s.Errorf("the ledger lists %+v (%v)", unserved, err)
+		}
+	})
+}
+
+// TestFileDamagedAfterItWasChecked: nothing is sent of files whose cells can't prove later that they were loaded.
+func TestFileDamagedAfterItWasChecked(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		l := newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil)
+		d, err := l.recovered(s.Context())
+		s.do(err)
+		name := path.Join(s.out.Path, d.Files[0].Path)
+		text := bytes.Clone(s.read(name))
+		text[40] ^= 1 // in the first block
+		s.write(name, text)
+		if _, err = l.load(s.Context(), d); failure.KindOf(err) != failure.Differs || s.requests > 0 {
+			s.Errorf("%d requests, %v", s.requests, err)
 		}
 	})
 }

@@ -73,7 +73,7 @@ func measure(ctx context.Context, out io.Writer, dir string, commands []string, 
 	}
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 	say("%d lines of %s can be mutated; -seed %d", len(all), dir, seed)
-	t, err := newTests(ctx, temp, dir, commands)
+	t, err := newTests(ctx, temp, dir, commands, parallel)
 	if err != nil {
 		return false, err
 	}
@@ -131,8 +131,8 @@ type tests struct {
 	covered   []map[string]map[int]bool // the lines that each command runs, by the file's name
 }
 
-// newTests runs the commands without a mutant. They must pass.
-func newTests(ctx context.Context, temp, dir string, commands []string) (*tests, error) {
+// newTests runs the commands without a mutant, so many at a time. They must pass.
+func newTests(ctx context.Context, temp, dir string, commands []string, parallel int) (*tests, error) {
 	t := &tests{temp: temp, dir: dir, commands: commands}
 	list := exec.CommandContext(ctx, "go", "list", "-f", "{{.ImportPath}}", ".")
 	list.Dir = dir
@@ -140,19 +140,24 @@ func newTests(ctx context.Context, temp, dir string, commands []string) (*tests,
 	if err != nil {
 		return nil, fmt.Errorf("go list in %s: %w", dir, err)
 	}
+	t.limits, t.covered = make([]time.Duration, len(commands)), make([]map[string]map[int]bool, len(commands))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(parallel, 1))
 	for i, command := range commands {
-		profile := filepath.Join(temp, strconv.Itoa(i))
-		begun := time.Now()
-		if output, err := run(ctx, time.Hour, command, "-coverprofile="+profile+" -coverpkg="+
-			strings.TrimSpace(string(pkg))); err != nil {
-			return nil, fmt.Errorf("%s fails without a mutant: %w\n%s", command, err, output)
-		}
-		t.limits = append(t.limits, time.Minute+5*time.Since(begun)) // the machine may be busier later
-		covered, err := linesOf(profile)
-		if err != nil {
-			return nil, err
-		}
-		t.covered = append(t.covered, covered)
+		group.Go(func() (err error) {
+			profile := filepath.Join(temp, strconv.Itoa(i))
+			begun := time.Now()
+			if output, err := run(ctx, time.Hour, command, "-coverprofile="+profile+" -coverpkg="+
+				strings.TrimSpace(string(pkg))); err != nil {
+				return fmt.Errorf("%s fails without a mutant: %w\n%s", command, err, output)
+			}
+			t.limits[i] = time.Minute + 5*time.Since(begun) // the machine may be busier later
+			t.covered[i], err = linesOf(profile)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
 	}
 	return t, nil
 }

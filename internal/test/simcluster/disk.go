@@ -27,6 +27,7 @@ type Disk struct {
 	safe  bool             // in safe mode
 	full  bool             // its quota is used up
 	mute  bool             // no DataNode answers
+	away  bool             // the NameNode does not answer
 }
 
 // node is a file or a folder.
@@ -83,6 +84,13 @@ func (d *Disk) Mute(on bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mute = on
+}
+
+// Away makes the NameNode answer nobody, or ends that.
+func (d *Disk) Away(on bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.away = on
 }
 
 // checkDataNodes is an error if no DataNode answers.
@@ -142,7 +150,7 @@ func (d *Disk) abandon(writer *Client) {
 func (d *Disk) endLease(n *node) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.safe || d.mute {
+	if d.safe || d.mute || d.away {
 		time.AfterFunc(time.Minute, func() { d.endLease(n) })
 		return
 	}
@@ -295,11 +303,11 @@ func (f clientFS) do(op, name string, change bool, effect func(d *Disk) error) e
 		return err
 	}
 	v := f.client.pass(op, name)
-	if v == Refused {
-		return failed(unavailable("the NameNode did not answer"))
-	}
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
+	if v == Refused || f.disk.away {
+		return failed(unavailable("the NameNode did not answer"))
+	}
 	if f.client.isDead() {
 		return failed(errKilled)
 	}

@@ -248,8 +248,8 @@ func (l *requested) step(what, file string) error {
 func (c *Cluster) rename(from, to string) error {
 	c.disk.mu.Lock()
 	defer c.disk.mu.Unlock()
-	if c.disk.safe {
-		return fmt.Errorf("name node is in safe mode")
+	if c.disk.safe || c.disk.away {
+		return fmt.Errorf("the name node is in safe mode, or does not answer")
 	}
 	if to == "" {
 		return c.disk.remove(from, false)
