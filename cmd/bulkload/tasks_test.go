@@ -173,6 +173,9 @@ func TestKilledLocalTasks(t *testing.T) {
 // TestTasksKilledAnywhere: whatever is killed of a run with --engine local-tasks, the driver or processes of tasks, at
 // moments that the seed decides, the same command comes to the files of a run in one process, and leaves nothing else.
 func TestTasksKilledAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it kills processes again and again")
+	}
 	t.Parallel()
 	random := testrand.New(t)
 	job := taskJob(t, 3000)
@@ -195,11 +198,7 @@ func TestTasksKilledAnywhere(t *testing.T) {
 	}
 	undisturbed := time.Since(begun)
 	killed := map[string]int{}
-	rounds := 3
-	if testing.Short() {
-		rounds = 1
-	}
-	for range rounds {
+	for range 3 {
 		fatal(t, os.RemoveAll(out))
 		for kills := 1 + random.IntN(5); ; kills-- {
 			c, said := byTasks()

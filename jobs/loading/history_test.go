@@ -123,7 +123,8 @@ func TestWhatIsCorrected(t *testing.T) {
 			}
 			l := &Loader{Out: w.Output}
 			known := ledger.Open(storage.Local, dir)
-			if load {
+			if load { // with the ledger that the run has, and not that which the site names by now
+				known = ledger.Open(storage.Local, t.TempDir())
 				l.Ledger = known
 			}
 			if c.state != "" {
