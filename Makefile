@@ -105,8 +105,8 @@ search:
 	go test -vet=off -pgo=off -run '^$$' -fuzz '^FuzzSchedules$$' -fuzztime $(SCHEDULES)x ./jobs
 	BULKLOAD_SUITE=search go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestSearch$$' ./jobs -rapid.checks=$(SCHEDULES)
 
-# A part of an exhaustive search: each fault at each call (72,000 schedules), and each pair of faults of a small load (1.9 million,
-# more than ten hours): make search-faults PART=3/20
+# A part of an exhaustive search: each fault at each call (25,000 schedules), and each pair of faults of a small load (a million,
+# some five hours): make search-faults PART=3/20
 PART ?= 1/20
 .PHONY: search-faults
 search-faults:
