@@ -46,7 +46,8 @@ type simulation struct {
 	// decide says what becomes of a load request; nil: it is answered. It may look at the disk through fs.
 	decide func(request *simcluster.Call) simcluster.Verdict
 	// lost are rows whose regions lose the files that they take before anybody asks for them.
-	lost []string
+	lost   []string
+	onMove func() // as a region is to be moved; nil: nothing more
 }
 
 // refused is the verdict on a load request that a server refuses for good.
@@ -105,6 +106,9 @@ func (s *simulation) next(waiting []*simcluster.Call) (pick int, v simcluster.Ve
 			return 0, s.decide(c)
 		}
 		return 0, v
+	}
+	if c.What == "MoveRegion" && s.onMove != nil {
+		s.onMove()
 	}
 	for _, row := range s.lost {
 		s.sim.Lose("t", []byte(row))
@@ -331,6 +335,30 @@ func TestSimulatedLoss(t *testing.T) {
 		}
 		s.sim.DenyMoves(true)
 		s.do(check(cells{"other", other, 1}))
+	})
+}
+
+// TestLostWhileRegionsAreOpened: the rows that are missing are readable once their region was opened again, but by then
+// others are lost. These are written again.
+func TestLostWhileRegionsAreOpened(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		l := s.loader()
+		l.Out.ByJob = true
+		turn, err := l.AwaitTurn(s.Context())
+		s.do(err)
+		s.do(turn.Recover(s.Context()))
+		_, err = turn.Load(s.Context())
+		s.do(err)
+		s.sim.Lose("t", []byte("h"))
+		s.onMove = func() {
+			s.do(s.sim.Put("t", cellOf("h")))
+			s.sim.Lose("t", []byte("x"))
+		}
+		var again *RewriteError
+		if err := turn.Confirm(s.Context()); !errors.As(err, &again) || len(again.Lost.Files) != 1 || string(again.Lost.Files[0].FirstRow) != "x" {
+			s.Error(err)
+		}
+		s.do(turn.End())
 	})
 }
 

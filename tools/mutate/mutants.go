@@ -16,6 +16,7 @@ import (
 type mutant struct {
 	file     string // absolute
 	line     int
+	begins   int // the line of the statement that it is in, if that is a switch; else as line
 	from, to int // offsets of the text that is replaced
 	with     string
 	old      string
@@ -39,7 +40,7 @@ func short(text string) string {
 
 // isIn reports whether the mutant's line is one of these, by the file's name.
 func (m *mutant) isIn(lines map[string]map[int]bool) bool {
-	return lines[filepath.Base(m.file)][m.line]
+	return lines[filepath.Base(m.file)][m.begins]
 }
 
 // apply returns the file's text with the change.
@@ -97,14 +98,26 @@ func mutantsIn(name string, text []byte) (all []*mutant, err error) {
 	source := func(n ast.Node) string {
 		return string(text[fset.Position(n.Pos()).Offset:fset.Position(n.End()).Offset])
 	}
+	var cases []*ast.CaseClause
+	switches := map[*ast.CaseClause]int{} // the line of a case's switch
 	add := func(from, to token.Pos, with string) {
 		at := fset.Position(from)
 		end := fset.Position(to).Offset
-		all = append(all, &mutant{file: name, line: at.Line, from: at.Offset, to: end, with: with,
-			old: string(text[at.Offset:end])})
+		m := &mutant{file: name, line: at.Line, begins: at.Line, from: at.Offset, to: end, with: with, old: string(text[at.Offset:end])}
+		for _, c := range cases { // a profile has the line of a case only if it was the one
+			if c.Pos() <= from && to <= c.Colon {
+				m.begins = switches[c]
+			}
+		}
+		all = append(all, m)
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
+		case *ast.SwitchStmt:
+			for _, s := range n.Body.List {
+				c := s.(*ast.CaseClause)
+				cases, switches[c] = append(cases, c), fset.Position(n.Switch).Line
+			}
 		case *ast.GenDecl:
 			return n.Tok == token.VAR // constants and types stay
 		case *ast.IfStmt:

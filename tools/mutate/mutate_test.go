@@ -42,6 +42,22 @@ func unused() {
 }
 `
 
+// TestMutantsOfCases: whoever comes to a switch may evaluate its cases, even if no test has one of them chosen.
+func TestMutantsOfCases(t *testing.T) {
+	all, err := mutantsIn("p.go", []byte("package p\n\nfunc f(n int) {\n\tswitch {\n\tcase n > 1 && n < 5:\n\t\tprintln(n > 2)\n\t}\n}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		if want := map[int]int{5: 4, 6: 6}[m.line]; m.begins != want {
+			t.Errorf("%v begins at %d, not at %d", m, m.begins, want)
+		}
+	}
+	if len(all) < 4 {
+		t.Error(all)
+	}
+}
+
 // TestMutants: each kind of change is made at its place.
 func TestMutants(t *testing.T) {
 	all, err := mutantsIn("p.go", []byte(sample))
