@@ -590,6 +590,14 @@ func TestProgressOfALoad(t *testing.T) {
 			}
 			whole = p.Whole
 		}
+		s.decide = func(*simcluster.Call) (v simcluster.Verdict) {
+			mu.Lock()
+			defer mu.Unlock()
+			if _, begun := done["load"]; !begun {
+				s.Error("a request is sent, and the progress does not say so")
+			}
+			return v
+		}
 		_, err := s.load(s.loader())
 		if s.do(err); done["load"] != 3 || done["probe"] != 3 || whole != 1 {
 			s.Errorf("%v are done, and %v of the whole", done, whole)
