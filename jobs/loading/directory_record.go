@@ -165,10 +165,6 @@ func (r directoryRecord) replaceFiles(cuts []manifest.Cut) error {
 			files = append(files, p.InLedger(r.out.URI(p.Path)))
 		}
 	}
-	if len(files) == len(e.Files) &&
-		!slices.ContainsFunc(e.Files, func(f ledger.LoadedFile) bool { return parts[f.URI] != nil }) {
-		return nil
-	}
 	e.Files = files
 	return r.write(e)
 }

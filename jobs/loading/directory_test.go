@@ -33,6 +33,15 @@ func runIn(t *testing.T, c *directoryCommand) error {
 	return c.run(t.Context(), d)
 }
 
+// TestLoadOfADirectoryWithoutHDFS: the site's configuration names no HDFS.
+func TestLoadOfADirectoryWithoutHDFS(t *testing.T) {
+	t.Parallel()
+	_, err := Directory(t.Context(), "hdfs:///out", "t", options.Options{Conf: t.TempDir()})
+	if failure.KindOf(err) != failure.Refused || !testwords.Names(err, "hdfs:///out") {
+		t.Error(failure.CodeOf(err), err)
+	}
+}
+
 // TestLoadOfAFamilyFolder: the folder of a family, given for the output by mistake, is not nothing to do.
 func TestLoadOfAFamilyFolder(t *testing.T) {
 	t.Parallel()
