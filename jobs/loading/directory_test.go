@@ -65,13 +65,18 @@ func TestHFilesBelowFamilies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, below := range []string{"2026-11-21/f", "f/g"} {
+	for below, why := range map[string]string{"2026-11-21/f": "others in directories below", "f/g": "others in directories below",
+		"2026-11-22/f": "no HFiles in folders of families"} {
+		command := command
+		if strings.HasPrefix(why, "no ") {
+			command = commandIn(t, "t")
+		}
 		folder := filepath.Join(command.out.Path, below)
 		if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "file"), text, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		name, _, _ := strings.Cut(below, "/")
-		if err := runIn(t, command); failure.CodeOf(err) != errcode.HFileMissing || !testwords.Names(err, "("+name+")") {
+		if err := runIn(t, command); failure.CodeOf(err) != errcode.HFileMissing || !testwords.Names(err, "("+name+")", why) {
 			t.Errorf("%s: %v", below, err)
 		}
 		if err := os.RemoveAll(folder); err != nil {

@@ -216,6 +216,21 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// TestUnchangedRegionWithoutKnownCells: nothing is open about a file in a region that is as it was, even if none of the
+// cells that are known lie there.
+func TestUnchangedRegionWithoutKnownCells(t *testing.T) {
+	t.Parallel()
+	table := tableOf("m")
+	name(table, "")
+	file := fileIn(table, "f", "a", "n")
+	file.Probes = file.Probes[:1]
+	f := load.ProbeResult{HFile: file, Serving: load.Served, Answers: []load.Answer{{Serving: load.Served, Region: table.Regions[0].Name}}}
+	v := &verdict{table: table}
+	if v.add(claim{table: "t", identity: table.Identity(), files: []load.HFile{file}}, f); len(v.bad) > 0 || len(v.gaps) > 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
 // TestUnreadableFiles: the error names how many files can't be read, and the first of them.
 func TestUnreadableFiles(t *testing.T) {
 	t.Parallel()

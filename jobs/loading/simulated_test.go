@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -427,6 +428,19 @@ func TestSimulatedLossOfADirectory(t *testing.T) {
 		}
 		if unserved, err := s.ledger.Unserved("t", func(ledger.Unserved) bool { return false }); err != nil || len(unserved) != 3 {
 			s.Errorf("the ledger lists %+v (%v)", unserved, err)
+		}
+	})
+}
+
+// TestTooManyFilesOfADirectory: HBase would refuse them, so nothing is sent.
+func TestTooManyFilesOfADirectory(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		l := newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil)
+		d, err := l.recovered(s.Context())
+		s.do(err)
+		d.Files = slices.Repeat(d.Files, 1000)
+		if _, err = l.load(s.Context(), d); failure.CodeOf(err) != errcode.FilesLimit || s.requests > 0 {
+			s.Errorf("%d requests, %v", s.requests, err)
 		}
 	})
 }
