@@ -65,19 +65,21 @@ func TestHFilesBelowFamilies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for below, why := range map[string]string{"2026-11-21/f": "others in directories below", "f/g": "others in directories below",
-		"2026-11-22/f": "no HFiles in folders of families"} {
-		command := command
-		if strings.HasPrefix(why, "no ") {
-			command = commandIn(t, "t")
-		}
-		folder := filepath.Join(command.out.Path, below)
+	for _, c := range []struct {
+		command    *directoryCommand
+		below, why string
+	}{
+		{command, "2026-11-21/f", "others in directories below"},
+		{command, "f/g", "others in directories below"},
+		{commandIn(t, "t"), "2026-11-22/f", "no HFiles in folders of families"},
+	} {
+		folder := filepath.Join(c.command.out.Path, c.below)
 		if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "file"), text, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		name, _, _ := strings.Cut(below, "/")
-		if err := runIn(t, command); failure.CodeOf(err) != errcode.HFileMissing || !testwords.Names(err, "("+name+")", why) {
-			t.Errorf("%s: %v", below, err)
+		name, _, _ := strings.Cut(c.below, "/")
+		if err := runIn(t, c.command); failure.CodeOf(err) != errcode.HFileMissing || !testwords.Names(err, "("+name+")", c.why) {
+			t.Errorf("%s: %v", c.below, err)
 		}
 		if err := os.RemoveAll(folder); err != nil {
 			t.Fatal(err)
