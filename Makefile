@@ -197,7 +197,7 @@ yarn-costs:
 mutants:
 	@[ -n "$(PACKAGE)" ] || { echo "name a package: make mutants PACKAGE=jobs/loading/cutting"; exit 2; }
 	mkdir -p $(CLUSTER)
-	trap 'go run ./internal/test/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
+	$(IN_MEMORY) trap 'go run ./internal/test/testcluster/cluster down -dir $(CLUSTER)$(if $(TESTFILES),; rm -rf $(TESTFILES))' EXIT; \
 	go run ./internal/test/testcluster/cluster up -dir $(CLUSTER) -rs 2; \
 	BULKLOAD_CLUSTER=$(CLUSTER) .ci/mutants $(PACKAGE) $(MUTATE)
 

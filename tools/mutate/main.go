@@ -29,9 +29,9 @@ import (
 const usage = `usage: mutate [-n 40] [-seed N] [-least 85] [-p 1] DIR 'go test …'…
 
 Draws n mutants of the package in the folder DIR, and runs the commands with each of them until one fails: the mutant is killed. Each
-command is one call of go test; one that does not run the mutant's line is left out. A mutant whose line none of them runs is not reached.
-The files of the package do not change. The exit code is 1 if less than -least percent of the mutants that are reached are killed. -seed
-draws the same mutants again. -p tries so many at a time.
+command is one call of go test for one package, of which only those tests are run that run the mutant's line in their own process. A
+mutant whose line no test runs is not reached. The files of the package do not change. The exit code is 1 if less than -least percent of
+the mutants that are reached are killed. -seed draws the same mutants again. -p tries so many at a time.
 `
 
 func main() {
@@ -123,15 +123,40 @@ func measure(ctx context.Context, out io.Writer, dir string, commands []string, 
 	return killed*100 >= least*reached, nil
 }
 
-// tests are the commands that should notice a mutant.
+// tests are the commands that should notice a mutant, each with the tests that it runs.
 type tests struct {
 	temp, dir string
 	commands  []string
-	limits    []time.Duration
-	covered   []map[string]map[int]bool // the lines that each command runs, by the file's name
+	known     [][]test
 }
 
-// newTests runs the commands without a mutant, so many at a time. They must pass.
+// test is a test with what it did without a mutant.
+type test struct {
+	name  string
+	took  time.Duration
+	lines map[string]map[int]bool // that it runs, by the file's name
+}
+
+// each runs the tests of a test binary one by one, so many at a time, with a profile and a file with its seconds for each.
+const each = `#!/usr/bin/env bash
+binary=$1 pattern=.
+shift
+for flag; do case $flag in -test.run=*) pattern=${flag#*=} ;; esac; done
+one() {
+  begun=$(date +%s%N)
+  "$@" -test.run="^$name\$" -test.coverprofile="$PROFILES/$name" || exit 1
+  echo $(($(date +%s%N) - begun)) >"$PROFILES/$name.ns"
+}
+names=$("$binary" -test.list "$pattern" | grep -E '^(Test|Fuzz)')
+for name in $names; do
+  while [ "$(jobs -rp | wc -l)" -ge "$AT_ONCE" ]; do wait -n || exit 1; done
+  one "$binary" "$@" &
+done
+while [ -n "$(jobs -rp)" ]; do wait -n || exit 1; done
+for name in $names; do [ -e "$PROFILES/$name.ns" ] || exit 1; done
+`
+
+// newTests runs the tests of the commands without a mutant, so many at a time. They must pass.
 func newTests(ctx context.Context, temp, dir string, commands []string, parallel int) (*tests, error) {
 	t := &tests{temp: temp, dir: dir, commands: commands}
 	list := exec.CommandContext(ctx, "go", "list", "-f", "{{.ImportPath}}", ".")
@@ -140,26 +165,52 @@ func newTests(ctx context.Context, temp, dir string, commands []string, parallel
 	if err != nil {
 		return nil, fmt.Errorf("go list in %s: %w", dir, err)
 	}
-	t.limits, t.covered = make([]time.Duration, len(commands)), make([]map[string]map[int]bool, len(commands))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(parallel, 1))
-	for i, command := range commands {
-		group.Go(func() (err error) {
-			profile := filepath.Join(temp, strconv.Itoa(i))
-			begun := time.Now()
-			if output, err := run(ctx, time.Hour, command, "-coverprofile="+profile+" -coverpkg="+
-				strings.TrimSpace(string(pkg))); err != nil {
-				return fmt.Errorf("%s fails without a mutant: %w\n%s", command, err, output)
-			}
-			t.limits[i] = time.Minute + 5*time.Since(begun) // the machine may be busier later
-			t.covered[i], err = linesOf(profile)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	script := filepath.Join(temp, "each")
+	if err := os.WriteFile(script, []byte(each), 0o700); err != nil {
 		return nil, err
 	}
+	for i, command := range commands {
+		profiles, files := filepath.Join(temp, strconv.Itoa(i)), filepath.Join(temp, strconv.Itoa(i), "files")
+		if err := os.MkdirAll(files, 0o700); err != nil {
+			return nil, err
+		}
+		output, err := run(ctx, time.Hour, command, "-exec="+script+" -cover -coverpkg="+strings.TrimSpace(string(pkg)),
+			"PROFILES="+profiles, "AT_ONCE="+strconv.Itoa(parallel), "TMPDIR="+files)
+		if err != nil {
+			return nil, fmt.Errorf("%s fails without a mutant: %w\n%s", command, err, output)
+		}
+		known, err := testsOf(profiles)
+		if err != nil {
+			return nil, err
+		}
+		t.known = append(t.known, known)
+	}
 	return t, nil
+}
+
+// testsOf are the tests whose profiles are in a folder.
+func testsOf(profiles string) (all []test, err error) {
+	times, err := filepath.Glob(filepath.Join(profiles, "*.ns"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range times {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		took, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		profile := strings.TrimSuffix(name, ".ns")
+		lines, err := linesOf(profile)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, test{filepath.Base(profile), time.Duration(took), lines})
+	}
+	return all, nil
 }
 
 // linesOf are the lines that were run according to a profile.
@@ -189,12 +240,15 @@ func linesOf(profile string) (map[string]map[int]bool, error) {
 	return covered, lines.Err()
 }
 
-// reaches reports whether one of the commands runs the mutant's line.
-func (t *tests) reaches(m *mutant) bool { return slices.ContainsFunc(t.covered, m.isIn) }
+// reaches reports whether one of the tests runs the mutant's line.
+func (t *tests) reaches(m *mutant) bool {
+	return slices.ContainsFunc(slices.Concat(t.known...), func(t test) bool { return m.isIn(t.lines) })
+}
 
 var errNotCompiled = errors.New("the mutant is not compiled")
 
-// try runs the commands that reach a mutant with it, until one fails, and returns that one.
+// try runs the tests that reach a mutant with it, until one fails, and returns its command. Of each command those tests come first
+// that take little time.
 func (t *tests) try(ctx context.Context, m *mutant) (by string, err error) {
 	text, err := m.apply()
 	if err != nil {
@@ -212,29 +266,44 @@ func (t *tests) try(ctx context.Context, m *mutant) (by string, err error) {
 	if err != nil {
 		return "", err
 	}
+	defer func() { // servers that a test started are not of its process group
+		_ = exec.Command("pkill", "-9", "-f", temp).Run()
+		err = errors.Join(err, os.RemoveAll(temp))
+	}()
 	for i, command := range t.commands {
-		if !m.isIn(t.covered[i]) {
-			continue
-		}
-		output, err := run(ctx, t.limits[i], command, "-overlay="+overlay)
-		switch {
-		case ctx.Err() != nil:
-			return "", ctx.Err()
-		case bytes.Contains(output, []byte("[build failed]")):
-			return "", errNotCompiled
-		case err != nil:
-			return command, nil
+		for _, slow := range []bool{false, true} {
+			var names []string
+			limit := 2 * time.Minute // the machine may be busier now
+			for _, test := range t.known[i] {
+				if m.isIn(test.lines) && (test.took > 3*time.Second) == slow {
+					names = append(names, test.name)
+					limit += 4 * test.took
+				}
+			}
+			if names == nil {
+				continue
+			}
+			output, err := run(ctx, limit, fmt.Sprintf("%s -run '^(%s)$'", command, strings.Join(names, "|")), "-overlay="+overlay,
+				"TMPDIR="+temp)
+			switch {
+			case ctx.Err() != nil:
+				return "", ctx.Err()
+			case bytes.Contains(output, []byte("[build failed]")):
+				return "", errNotCompiled
+			case err != nil:
+				return command, nil
+			}
 		}
 	}
 	return "", nil
 }
 
 // run runs a shell command with flags for go, in its own process group, which ends with it.
-func run(ctx context.Context, limit time.Duration, command, flags string) (output []byte, err error) {
+func run(ctx context.Context, limit time.Duration, command, flags string, env ...string) (output []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", command)
-	cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" "+flags))
+	cmd.Env = append(append(os.Environ(), env...), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" "+flags))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second
