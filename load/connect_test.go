@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -337,4 +338,20 @@ func timed(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// TestZooKeeperThatWantsSASL: it can't be read, which is said by name and not taken for an outage, beside a server that is
+// down as well.
+func TestZooKeeperThatWantsSASL(t *testing.T) {
+	port, err := testcluster.Use(t).Oracle(t).Run("sasl-zookeeper", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, quorum := range []string{"127.0.0.1:" + strings.TrimSpace(port), closedPort(t) + ",127.0.0.1:" + strings.TrimSpace(port)} {
+		_, err := Connect(timed(t), siteOf("hbase.zookeeper.quorum", quorum), Caller{User: "tina"}, nil)
+		if !errors.Is(err, ErrRefused) || errors.Is(err, ErrUnavailable) || errcode.Outermost(err) != errcode.SecurityUnsupported ||
+			!testwords.Names(err, "SASL", "/hbase/master", "hbase.client.registry.impl") {
+			t.Errorf("%v [%s]", err, errcode.Outermost(err))
+		}
+	}
 }

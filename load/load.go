@@ -48,11 +48,11 @@ type Cluster struct {
 	onLookUpCall func(rows int)                               // for tests that count calls of Exist and Rows; nil
 }
 
-// Connect finds the cluster of the site files, by ZooKeeper and TCP or over another network (nil: none). It fails
+// Connect finds the cluster of the site files over TCP, or another cluster over another network (nil: none). It fails
 // within a minute.
 //
 // It reads these properties. hbase.zookeeper.quorum, hbase.zookeeper.property.clientPort and zookeeper.znode.parent
-// locate the cluster. hbase.rpc.timeout, hbase.ipc.client.socket.timeout.connect and
+// locate the cluster, or hbase.client.bootstrap.servers or hbase.masters (see findServers). hbase.rpc.timeout, hbase.ipc.client.socket.timeout.connect and
 // hbase.client.scanner.timeout.period say how long to wait, in milliseconds: never over 55 seconds, except for a load
 // request, which gets at least ten minutes. hbase.client.scanner.caching and hbase.client.scanner.max.result.size bound
 // one answer to a scan. hbase.bulkload.retries.number, hbase.loadincremental.threads.max and
@@ -83,14 +83,14 @@ func open(conf *siteconf.Conf, who Caller, network Network) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	options.DialTimeout, options.Log = limits.dial, who.Log
 	var servers finder = network
 	if network != nil {
 		options.Dial = network.Dial
-	} else if servers, err = findZooKeeper(conf); err != nil {
+	} else if servers, err = findServers(conf, options); err != nil {
 		return nil, err
 	}
 	c := &Cluster{conf: conf, user: user, secured: options.Handshake != nil, limits: limits}
-	options.DialTimeout, options.Log = limits.dial, who.Log
 	c.servers = newServers(servers, options)
 	c.reader = newReader(c.servers, limits)
 	c.reader.throttle(who.Rate)

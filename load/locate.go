@@ -15,11 +15,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// metaTable lists the places of all regions. It is one region, whose own server is found through ZooKeeper.
-const (
-	metaTable  = "hbase:meta"
-	metaRegion = "hbase:meta,,1"
-)
+// metaTable lists the places of all regions, unless settings.meta is another one. It is one region, whose own server is
+// found by a finder.
+const metaTable = "hbase:meta"
+
+// metaRegion is the name of its only region.
+func metaRegion(table string) []byte { return []byte(table + ",,1") }
 
 // locations remembers where regions are. It may be out of date; the server then says so.
 //
@@ -83,17 +84,17 @@ func (r *reader) locate(ctx context.Context, table string, row []byte) (*Region,
 }
 
 func (r *reader) lookUp(ctx context.Context, table string, row []byte) (*Region, error) {
-	if table == metaTable {
+	if table == r.limits.meta {
 		addr, err := r.servers.finder.Meta(ctx)
-		return &Region{Name: []byte(metaRegion), Server: addr}, err
+		return &Region{Name: metaRegion(table), Server: addr}, err
 	}
-	meta, err := r.locate(ctx, metaTable, nil)
+	meta, err := r.locate(ctx, r.limits.meta, nil)
 	if err != nil {
 		return nil, err
 	}
 	found, err := r.lookUpIn(ctx, meta, table, row)
 	if err != nil {
-		err = fmt.Errorf("look for the region of row %q in %s: %w", row, metaTable, err)
+		err = fmt.Errorf("look for the region of row %q in %s: %w", row, r.limits.meta, err)
 	}
 	return found, err
 }
@@ -106,7 +107,7 @@ const nearby = 3
 // after all digits of a region's id.
 func (r *reader) lookUpIn(ctx context.Context, meta *Region, table string, row []byte) (*Region, error) {
 	from := append(append([]byte(table+","), row...), ",:"...)
-	answer, err := r.scanOnce(ctx, metaTable, meta,
+	answer, err := r.scanOnce(ctx, r.limits.meta, meta,
 		&pb.Scan{StartRow: from, Reversed: proto.Bool(true), Column: metaColumns}, nearby)
 	if err != nil {
 		return nil, err

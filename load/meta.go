@@ -21,10 +21,10 @@ var metaColumns = []*pb.Column{{Family: []byte("info"), Qualifier: [][]byte{
 // ErrNotFound.
 func (r *reader) tableState(ctx context.Context,
 	id hbase.TableName) (state hbase.TableState, written int64, err error) {
-	row, err := r.get(ctx, metaTable, &pb.Get{
+	row, err := r.get(ctx, r.limits.meta, &pb.Get{
 		Row: []byte(id.String()), Column: []*pb.Column{{Family: []byte("table"), Qualifier: [][]byte{[]byte("state")}}}})
 	if err != nil {
-		return 0, 0, fmt.Errorf("read the table's state in %s: %w", metaTable, err)
+		return 0, 0, fmt.Errorf("read the table's state in %s: %w", r.limits.meta, err)
 	}
 	if len(row) == 0 {
 		return 0, 0, errcode.TableMissing.Wrap(notFound(fmt.Sprintf("there is no table %s", id)))
@@ -38,7 +38,7 @@ func (r *reader) tableState(ctx context.Context,
 func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, error) {
 	s := scan{
 		reader:  r,
-		table:   metaTable,
+		table:   r.limits.meta,
 		next:    []byte(id.String() + ",,"),
 		stop:    []byte(id.String() + " ,,"), // a blank sorts right after the comma in hbase:meta's order of names
 		columns: metaColumns,
@@ -46,13 +46,13 @@ func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, err
 	r.metaScans.Add(1)
 	var rows metaRows
 	if err := s.run(ctx, rows.add); err != nil {
-		return nil, fmt.Errorf("read %s: %w", metaTable, err)
+		return nil, fmt.Errorf("read %s: %w", r.limits.meta, err)
 	}
 	var regions []Region
 	for i := range rows {
 		region, err := rows[i].region()
 		if err != nil {
-			return nil, fmt.Errorf("read %s: row %q: %w", metaTable, rows[i].name, err)
+			return nil, fmt.Errorf("read %s: row %q: %w", r.limits.meta, rows[i].name, err)
 		}
 		if region != nil {
 			regions = append(regions, *region)
@@ -64,9 +64,9 @@ func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, err
 // region reads the row of one region, by its name; nil if the region no longer exists. One without a server is
 // errInTransition.
 func (r *reader) region(ctx context.Context, name []byte) (*Region, error) {
-	found, err := r.get(ctx, metaTable, &pb.Get{Row: name, Column: metaColumns})
+	found, err := r.get(ctx, r.limits.meta, &pb.Get{Row: name, Column: metaColumns})
 	if err != nil {
-		return nil, fmt.Errorf("read region %q in %s: %w", name, metaTable, err)
+		return nil, fmt.Errorf("read region %q in %s: %w", name, r.limits.meta, err)
 	}
 	row := metaRow{name: name}
 	for i := range found {

@@ -59,11 +59,11 @@ func play(t *testing.T, answers ...hbasetest.Answer) (*script, *reader) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := newServers(&zooKeeper{servers: []string{closedPort(t)}, parent: "/hbase"}, hbase.Options{User: "tina"})
+	all := newServers(&zooKeeper{quorum: quorum{servers: []string{closedPort(t)}}, parent: "/hbase"}, hbase.Options{User: "tina"})
 	t.Cleanup(all.close)
 	r := newReader(all, limits)
 	r.locations.add("t", &Region{Name: []byte("t,,1.x."), Server: s.server.Addr})
-	r.locations.add(metaTable, &Region{Name: []byte(metaRegion), Server: s.server.Addr})
+	r.locations.add(metaTable, &Region{Name: metaRegion(metaTable), Server: s.server.Addr})
 	return s, r
 }
 
@@ -561,7 +561,7 @@ func TestMalformedMeta(t *testing.T) {
 	all := newServers(nil, hbase.Options{User: "tina"})
 	t.Cleanup(all.close)
 	r := newReader(all, limits)
-	r.locations.add(metaTable, &Region{Name: []byte(metaRegion), Server: server.Addr})
+	r.locations.add(metaTable, &Region{Name: metaRegion(metaTable), Server: server.Addr})
 	for what, look := range map[string]func() error{
 		"one region": func() error { _, err := r.locate(t.Context(), "t", []byte("a")); return err },
 		"all regions": func() error {

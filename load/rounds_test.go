@@ -465,7 +465,7 @@ func TestUndecided(t *testing.T) {
 func TestYesWithoutMeta(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); b.take(1); return yes })
-		b.cluster.servers.finder = &zooKeeper{servers: []string{closedPort(t)}, parent: "/hbase"}
+		b.cluster.servers.finder = &zooKeeper{quorum: quorum{servers: []string{closedPort(t)}}, parent: "/hbase"}
 		limits := b.cluster.limits
 		limits.idle = 100 * time.Millisecond
 		b.cluster.reader = newReader(b.cluster.servers, limits)

@@ -157,7 +157,7 @@ func (s *scan) opening(region *Region) *pb.ScanRequest {
 	if s.before > 0 {
 		m.TimeRange = &pb.TimeRange{From: proto.Uint64(uint64(s.from)), To: proto.Uint64(uint64(s.before))}
 	}
-	if s.table != metaTable {
+	if s.table != s.reader.limits.meta {
 		m.CacheBlocks = proto.Bool(false)
 	}
 	return hbase.OpenScanner(region.Name, m, s.reader.limits.scanRows)

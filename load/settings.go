@@ -38,6 +38,7 @@ type settings struct {
 	rounds         int           // of LoadFrom
 	parallel       int           // regions loaded at a time
 	filesPerFamily int           // in one region
+	meta           string        // the name of hbase:meta
 	quiescence     time.Duration // between two looks at files that a server may still be moving
 	outage         time.Duration // time that a load waits without progress: longer than a region server's death lasts
 	refusal        time.Duration // time that files are offered to a region that does not load them
@@ -74,6 +75,11 @@ func readSettings(conf *siteconf.Conf) (settings, error) {
 		outage:         max(shortestOutage, r.millis("zookeeper.session.timeout", defaultSession)+recovery),
 		refusal:        3 * time.Minute,
 		watch:          10 * time.Second,
+		meta:           metaTable,
+	}
+	// Clusters that share a root folder have a hbase:meta each (TableName.META_TABLE_NAME).
+	if suffix := conf.Get("hbase.meta.table.suffix", ""); suffix != "" {
+		s.meta += "_" + suffix
 	}
 	return s, r.err
 }

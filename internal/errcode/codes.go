@@ -245,7 +245,7 @@ var Table = []Chapter{
 		{Address, Refused,
 			"A host or name service is unknown, or the server at the address is not a NameNode.",
 			"Check the spelling, the port, and that `--conf` names the cluster's site files. A name service (HA) needs " +
-				"the cluster's `hdfs-site.xml`. If no host of `hbase.zookeeper.quorum` is known, check DNS.",
+				"the cluster's `hdfs-site.xml`. If no host of `hbase.zookeeper.quorum` or `hbase.masters` is known, check DNS.",
 			[]string{"UnknownHostException"}},
 		{SecurityUnsupported, Refused,
 			"The site files require a protection that bulkload lacks, such as TLS, or that the server does not offer. " +
@@ -581,7 +581,7 @@ var Table = []Chapter{
 		{HBaseDown, Later,
 			"A region server, the master or ZooKeeper does not answer or is too busy, or no master is active.",
 			"Rerun later; it goes on where it stopped. Check the server in the message, the firewall, and " +
-				"`hbase.zookeeper.quorum`. If a master is running, `zookeeper.znode.parent` may be wrong (such as `/hbase` " +
+				"`hbase.zookeeper.quorum` or `hbase.masters`. If a master is running, `zookeeper.znode.parent` may be wrong (such as `/hbase` " +
 				"for `/hbase-unsecure`): use the cluster's `hbase-site.xml`.",
 			[]string{"RegionServerStoppedException", "RegionTooBusyException", "Call queue is full",
 				"CallTimeoutException", "KeeperErrorCode = ConnectionLoss for /hbase",
