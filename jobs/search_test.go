@@ -25,6 +25,7 @@ import (
 	"bulkload/cell"
 	"bulkload/hfilewriter"
 	"bulkload/internal/errcode"
+	"bulkload/internal/hbase"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/jobdir"
 	"bulkload/internal/test/jobtest"
@@ -102,7 +103,7 @@ func searchBaseOf(t *testing.T, keys, split string) *searchBase {
 			}
 		}
 		b.dir = testfs.Tree(t, map[string]string{"job.yaml": searchJob, "in/2026-11-20/part-0": in.String(),
-			"conf/core-site.xml": "<configuration><property><name>fs.defaultFS</name><value>hdfs://sim</value></property></configuration>"})
+			"conf/core-site.xml": "<configuration><property><name>fs.defaultFS</name><value>hdfs://sim</value></property><property><name>hbase.rootdir</name><value>hdfs://sim/hbase</value></property></configuration>"})
 		b.jobs[i] = jobtest.Read(t, filepath.Join(b.dir, "job.yaml"))
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -164,12 +165,16 @@ func copyToDirectory(t *testing.T, disk *simcluster.Disk, from, family, withMark
 type schedule struct {
 	Order   uint32 // picks among the calls that may go on; 0: always the first
 	Command int    // see commands
+	Way     int    // in which HBase takes files: a hbase.LoadWay, all but the first of HBase 1
 	Faults  []fault
 }
 
 // commands are what a schedule runs again and again: the job; a load of the directory; the job, and from the second
 // time on with a corrected input.
 var commands = []string{"run", "load", "correct"}
+
+// ways is how many ways there are in which HBase takes files.
+const ways = int(hbase.PlainLoad) + 1
 
 // fault is something that happens at a call.
 type fault struct {
@@ -261,6 +266,11 @@ func newSearch(t *testing.T, b *searchBase, sch schedule) *search {
 		s.order = rand.New(rand.NewPCG(uint64(sch.Order), 0))
 	}
 	s.sim.WithDisk(s.disk)
+	if s.sim.Old(hbase.LoadWay(sch.Way)); sch.Way != 0 {
+		if err := s.disk.FS("tina").MkdirAll("/hbase", 0o711); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var splits [][]byte
 	for _, row := range b.split {
 		splits = append(splits, []byte(string(row)))
@@ -669,6 +679,7 @@ func schedules(of ...map[string]kind) *rapid.Generator[schedule] {
 	return rapid.Custom(func(t *rapid.T) schedule {
 		return schedule{Order: rapid.OneOf(rapid.Just[uint32](0), rapid.Uint32()).Draw(t, "order"),
 			Command: rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2}).Draw(t, "command"), // mostly the job
+			Way:     rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "way"),
 			Faults:  rapid.SliceOfN(faults, 0, 6).Draw(t, "faults")}
 	})
 }
@@ -775,7 +786,7 @@ func faultsWith(calls []call, from int, details map[string][]int) (all []fault) 
 	return all
 }
 
-// TestEveryFault plays schedules of one fault: every kind with every detail at every call.
+// TestEveryFault plays schedules of one fault: every kind with every detail at every call, with HBase 2 and HBase 1.
 func TestEveryFault(t *testing.T) {
 	b := newSearchBase(t)
 	details := map[string][]int{}
@@ -787,15 +798,17 @@ func TestEveryFault(t *testing.T) {
 	for name := range moveFaults { // a row of each region is enough
 		details[name] = slices.DeleteFunc(details[name], func(x int) bool { return x%rows%8 != 2 })
 	}
-	part, of := partOf(t, 300)
+	part, of := partOf(t, 600)
 	n, begun := 0, time.Now()
-	for command := range commands {
-		undisturbed := playSchedule(t, b, schedule{Command: command})
+	for i := range ways * len(commands) {
+		sch := schedule{Way: i / len(commands), Command: i % len(commands)}
+		undisturbed := playSchedule(t, b, sch)
 		faults := faultsWith(undisturbed.trace[:undisturbed.callsToDone], 0, details)
 		for i, f := range faults {
 			if i%of == part {
 				n++
-				mustBeRight(t, b, schedule{Command: command, Faults: []fault{f}})
+				sch.Faults = []fault{f}
+				mustBeRight(t, b, sch)
 			}
 		}
 	}
@@ -917,7 +930,7 @@ var faultNames = slices.Sorted(maps.Keys(kinds))
 // encode writes a schedule as an input of FuzzSchedules: four bytes for the order, one for the command, and four for
 // each fault: its call, its kind, and two for its details.
 func (sch schedule) encode() []byte {
-	b := append(binary.BigEndian.AppendUint32(nil, sch.Order), byte(sch.Command))
+	b := append(binary.BigEndian.AppendUint32(nil, sch.Order), byte(sch.Command+len(commands)*sch.Way))
 	for _, f := range sch.Faults {
 		b = append(b, byte(f.At), byte(slices.Index(faultNames, f.Do)))
 		b = binary.BigEndian.AppendUint16(b, uint16(f.X))
@@ -930,7 +943,7 @@ func decodeSchedule(b []byte) (sch schedule) {
 	if len(b) < 5 {
 		return sch
 	}
-	sch.Order, sch.Command = binary.BigEndian.Uint32(b), int(b[4])%len(commands)
+	sch.Order, sch.Command, sch.Way = binary.BigEndian.Uint32(b), int(b[4])%len(commands), int(b[4])/len(commands)%ways
 	for b = b[5:]; len(b) >= 4 && len(sch.Faults) < 8; b = b[4:] {
 		name := faultNames[int(b[1])%len(faultNames)]
 		sch.Faults = append(sch.Faults, fault{int(b[0]), name, int(binary.BigEndian.Uint16(b[2:])) % kinds[name].details})

@@ -204,6 +204,7 @@ type loadRun struct {
 	fs      storage.FS
 	hooks   Hooks
 	table   hbase.TableName
+	way     hbase.LoadWay
 	token   string // the staging folder's URI
 	rights  *delegation
 	regions []Region // as last looked up; only for decisions that a change of regions can't spoil
@@ -377,10 +378,20 @@ func (l *loadRun) requestStaging(ctx context.Context, table *Table, wait time.Du
 	if err != nil {
 		return err
 	}
+	old, err := l.cluster.isHBase1(ctx, l.table)
+	if err != nil {
+		return err
+	}
+	if l.way = hbase.StagedLoad; old {
+		l.way = hbase.EndpointLoad
+	}
 	err = l.onFirstRegion(ctx, func(ctx context.Context, conn *hbase.Conn, region []byte) (err error) {
-		l.token, err = conn.PrepareBulkLoad(ctx, l.table, region)
+		l.token, err = conn.PrepareBulkLoad(ctx, l.way, l.table, region)
 		return err
 	})
+	if old && hbase.IsRemote(err, "UnknownProtocolException") {
+		return l.preparePlain()
+	}
 	if hbase.IsRemote(err, "AccessDeniedException") {
 		return errcode.HBasePermission.Errorf(
 			"%w: user %s may not load into table %s: grant '%s', 'C', '%s' in the HBase shell (%w)",
@@ -402,16 +413,24 @@ func (l *loadRun) requestStaging(ctx context.Context, table *Table, wait time.Du
 // The staged path is the one that HBase's SecureBulkLoadManager chooses: folder, family, base name. If a version chose
 // another one, recovery would not find files there, and would ask the table about them in vain.
 func (l *loadRun) checkStaging(table *Table) error {
-	_, folder := storage.SplitURI(l.token)
 	for _, f := range l.left {
 		if err := l.checkPlace(f.URI); err != nil {
 			return err
 		}
-		f.staged = path.Join(folder, f.Family, path.Base(f.path))
 	}
 	info, err := l.enterStaging()
 	if err != nil {
 		return err
+	}
+	for _, f := range l.left {
+		if l.way == hbase.PlainLoad {
+			if err := l.checkPlain(f.URI, info.Owner); err != nil {
+				return err
+			}
+			continue
+		}
+		_, folder := storage.SplitURI(l.token)
+		f.staged = path.Join(folder, f.Family, path.Base(f.path))
 	}
 	return l.checkTracker(table, info.Owner)
 }
@@ -426,9 +445,13 @@ func (l *loadRun) checkPlace(uri string) error {
 	return nil
 }
 
-// enterStaging describes the staging folder, which the user must be allowed to enter.
+// enterStaging describes the staging folder, which the user must be allowed to enter; for a plain load, which has none,
+// HBase's root folder, whose owner is HBase's user in both cases.
 func (l *loadRun) enterStaging() (storage.Info, error) {
 	_, folder := storage.SplitURI(l.token)
+	if l.way == hbase.PlainLoad {
+		folder = path.Dir(folder)
+	}
 	info, err := l.fs.Stat(folder)
 	if errors.Is(err, fs.ErrPermission) {
 		return info, errcode.LoadStaging.Errorf(
@@ -477,10 +500,13 @@ func (l *loadRun) cleanup(ctx context.Context) {
 	if l.anyInDoubt() {
 		return
 	}
+	if l.way == hbase.PlainLoad { // there is none
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	err := l.onFirstRegion(ctx, func(ctx context.Context, conn *hbase.Conn, region []byte) error {
-		return conn.CleanupBulkLoad(ctx, l.token, region)
+		return conn.CleanupBulkLoad(ctx, l.way, l.token, region)
 	})
 	if err == nil {
 		l.report.Staging = ""

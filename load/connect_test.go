@@ -34,6 +34,7 @@ func unconnected(t *testing.T, properties ...string) *Cluster {
 		t.Fatal(err)
 	}
 	c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
+	c.era.Store(2)
 	t.Cleanup(c.servers.close)
 	return c
 }

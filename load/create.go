@@ -51,9 +51,19 @@ func (c *Cluster) create(ctx context.Context, name string, families []Family,
 	if err := checkSplits(splits); err != nil {
 		return "", err
 	}
+	old, err := c.isHBase1(ctx, id)
+	if err != nil {
+		return "", err
+	}
 	schema := &hbase.TableSchema{Name: id}
 	for _, f := range families {
-		schema.Families = append(schema.Families, f.schema())
+		family := f.schema()
+		for name, value := range oldDefaults {
+			if _, set := family.Attributes[name]; old && !set {
+				family.Attributes[name] = value
+			}
+		}
+		schema.Families = append(schema.Families, family)
 	}
 	made, err := c.createNamespace(ctx, id.Namespace)
 	if err != nil {
@@ -125,7 +135,8 @@ func (c *Cluster) runProcedure(ctx context.Context, start func(context.Context, 
 		procedure, err = start(ctx, master)
 		return err
 	})
-	for done := false; err == nil && !done; {
+	// HBase 1 has made a namespace when it answers, and names no procedure.
+	for done := procedure == 0; err == nil && !done; {
 		err = c.onMasterBriefly(ctx, func(ctx context.Context, master *hbase.Conn) (err error) {
 			done, err = master.ProcedureDone(ctx, procedure)
 			return err

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"bulkload/internal/hbase"
 	"bulkload/internal/siteconf"
@@ -43,6 +44,7 @@ type Cluster struct {
 	limits  settings
 	servers *servers
 	reader  *reader
+	era     atomic.Int32 // the first number of HBase's version, 1 or 2 (also for 3); 0: not known yet
 
 	onProbeCall  func(server string, gets []hbase.RegionGets) // for tests that count probes' calls; nil
 	onLookUpCall func(rows int)                               // for tests that count calls of Exist and Rows; nil
@@ -52,10 +54,11 @@ type Cluster struct {
 // within a minute.
 //
 // It reads these properties. hbase.zookeeper.quorum, hbase.zookeeper.property.clientPort and zookeeper.znode.parent
-// locate the cluster, or hbase.client.bootstrap.servers or hbase.masters (see findServers). hbase.rpc.timeout, hbase.ipc.client.socket.timeout.connect and
-// hbase.client.scanner.timeout.period say how long to wait, in milliseconds: never over 55 seconds, except for a load
-// request, which gets at least ten minutes. hbase.client.scanner.caching and hbase.client.scanner.max.result.size bound
-// one answer to a scan. hbase.bulkload.retries.number, hbase.loadincremental.threads.max and
+// locate the cluster, or hbase.client.bootstrap.servers or hbase.masters (see findServers). hbase.rpc.timeout,
+// hbase.ipc.client.socket.timeout.connect and hbase.client.scanner.timeout.period say how long to wait, in
+// milliseconds: never over 55 seconds, except for a load request, which gets at least ten minutes.
+// hbase.client.scanner.caching and hbase.client.scanner.max.result.size bound one answer to a scan.
+// hbase.bulkload.retries.number, hbase.loadincremental.threads.max and
 // hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily control LoadFrom. hbase.security.authentication,
 // hbase.rpc.protection, hbase.master.kerberos.principal and hbase.regionserver.kerberos.principal control
 // authentication and the protection of connections.

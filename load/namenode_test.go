@@ -42,7 +42,7 @@ func TestNameNodeIsAwayAsALoadBegins(t *testing.T) {
 	}
 	conn, err := l.servers.region(t.Context(), w.regions[0].Server)
 	if err == nil {
-		_, err = conn.PrepareBulkLoad(t.Context(), w.table, w.regions[0].Name)
+		_, err = conn.PrepareBulkLoad(t.Context(), hbase.StagedLoad, w.table, w.regions[0].Name)
 	}
 	var remote *hbase.RemoteError
 	if !errors.As(err, &remote) || remote.DoNotRetry { // else the test shows nothing

@@ -312,6 +312,7 @@ type pendingProbe struct {
 	serving  Serving
 	why      string
 	counted  bool // by prober.count
+	before   *firstAnswer
 }
 
 const (
@@ -385,11 +386,32 @@ func (p *prober) round(ctx context.Context, all []*pendingProbe) (answered []*pe
 	}
 	// Even another opening by the same server makes the answer invalid, because it may have read a folder with other
 	// files.
-	moved := func(q *pendingProbe) bool {
+	invalid := func(q *pendingProbe) bool {
 		r := byName[string(q.region.Name)]
-		return r == nil || !r.sameOpening(&q.region)
+		if r == nil || !r.sameOpening(&q.region) {
+			q.before = nil
+			return true
+		}
+		return p.cluster.era.Load() == 1 && !q.again()
 	}
-	return slices.DeleteFunc(answered, moved), failed
+	return slices.DeleteFunc(answered, invalid), failed
+}
+
+// again reports whether the same opening of a region has given the same answer before. HBase 1 can have a region open on
+// two servers, each of which believes that it is alone. So the one that hbase:meta names is asked twice, and hbase:meta
+// before, between and after.
+func (q *pendingProbe) again() bool {
+	if b := q.before; b != nil && b.region.sameOpening(&q.region) && b.serving == q.serving {
+		return true
+	}
+	q.before = &firstAnswer{q.region, q.serving}
+	return false
+}
+
+// firstAnswer is an answer that is to be given again.
+type firstAnswer struct {
+	region  Region
+	serving Serving
 }
 
 // count reports how many files now have an answer to all of their probes. An answer that round discards counts, too;

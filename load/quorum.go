@@ -26,6 +26,9 @@ type finder interface {
 	Master(ctx context.Context) (addr string, err error)
 	// Meta is the address of the region server that holds hbase:meta.
 	Meta(ctx context.Context) (addr string, err error)
+	// TableState is HBase 1's record of a table's state, and when it was written, in epoch milliseconds. HBase 2 has it in
+	// hbase:meta. nil: there is no such table.
+	TableState(ctx context.Context, table string) (record []byte, written int64, err error)
 }
 
 // quorum is servers of which each can answer the same questions.
@@ -68,17 +71,17 @@ const (
 )
 
 // first returns the answer of the first server that gives one. Its errors are ErrUnavailable, or ErrRefused if a server
-// refuses our login, or if no server has answered this process yet and no name server knows any of them. what is asked
-// for, for errors.
+// refuses our login, or if no server has answered this process yet and no name server knows any of them. what says for
+// errors what is asked for.
 //
 // The servers are asked one after another, beginning with the one that answered last. The next one is asked at once
 // after a failure, and after a second of silence. So other servers replace those that are down, or whose names can't be
 // resolved.
-func (q *quorum) first(ctx context.Context, what string,
-	ask func(ctx context.Context, addr string) ([]byte, error)) ([]byte, error) {
+func first[T any](ctx context.Context, q *quorum, what string,
+	ask func(ctx context.Context, addr string) (T, error)) (found T, err error) {
 	type answer struct {
 		server int
-		data   []byte
+		found  T
 		err    error
 	}
 	ctx, cancel := context.WithTimeout(ctx, quorumTimeout)
@@ -88,14 +91,14 @@ func (q *quorum) first(ctx context.Context, what string,
 		asked[i].addr = addr
 	}
 	answers := make(chan answer, len(q.servers))
-	first, begun := int(q.last.Load()), 0
+	last, begun := int(q.last.Load()), 0
 	for {
 		if begun < len(q.servers) {
-			server := (first + begun) % len(q.servers)
+			server := (last + begun) % len(q.servers)
 			begun++
 			go func() {
-				data, err := ask(ctx, q.servers[server])
-				answers <- answer{server, data, err}
+				found, err := ask(ctx, q.servers[server])
+				answers <- answer{server, found, err}
 			}()
 		}
 		var late <-chan time.Time
@@ -107,16 +110,16 @@ func (q *quorum) first(ctx context.Context, what string,
 			if a.err == nil {
 				q.last.Store(int32(a.server))
 				answeredQuorums.Store(q.named, true)
-				return a.data, nil
+				return a.found, nil
 			}
 			asked[a.server].err = a.err
 			if failed++; failed == len(q.servers) {
-				return nil, q.unavailable(what, asked)
+				return found, q.unavailable(what, asked)
 			}
 		case <-late:
 		case <-ctx.Done():
 			asked.fillTimeouts(ctx.Err())
-			return nil, q.unavailable(what, asked)
+			return found, q.unavailable(what, asked)
 		}
 	}
 }
@@ -128,14 +131,6 @@ type fault struct {
 }
 
 type faults []fault
-
-func (z *zooKeeper) newFaults() faults {
-	all := make(faults, len(z.servers))
-	for i, addr := range z.servers {
-		all[i].addr = addr
-	}
-	return all
-}
 
 // fillTimeouts sets the error of the servers that have not answered.
 func (f faults) fillTimeouts(err error) {

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 
+	"bulkload/internal/hbase"
 	"bulkload/internal/pause"
 	"bulkload/internal/storage"
 )
@@ -38,6 +39,14 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 		return nil, err
 	}
 	_, staging := storage.SplitURI(folder)
+	switch old, err := l.cluster.isHBase1(ctx, l.table); {
+	case err != nil:
+		return nil, fmt.Errorf("recover an interrupted load: %w", classify(ctx, err))
+	case isPlain(folder):
+		l.way, folder = hbase.PlainLoad, "" // no file can be in it
+	case old:
+		l.way = hbase.EndpointLoad
+	}
 	for _, f := range files {
 		_, at := storage.SplitURI(f.URI)
 		p := &pendingFile{HFile: f, path: at}

@@ -83,21 +83,24 @@ func (r *registry) Meta(ctx context.Context) (string, error) {
 // find asks a server after another. The answer may be out of date, as one of ZooKeeper may.
 func (r *registry) find(ctx context.Context, what string,
 	ask func(*hbase.Conn, context.Context) (string, error)) (string, error) {
-	found, err := r.first(ctx, what, func(ctx context.Context, addr string) ([]byte, error) {
+	return first(ctx, &r.quorum, what, func(ctx context.Context, addr string) (found string, err error) {
 		var refused error
 		for _, options := range r.options {
-			found, err := askOnce(ctx, addr, options, ask)
-			if err == nil {
-				return []byte(found), nil
+			if found, err = askOnce(ctx, addr, options, ask); err == nil {
+				return found, nil
 			}
 			refused = errors.Join(refused, err)
 			if !isLogin(err) {
-				return nil, refused
+				break
 			}
 		}
-		return nil, refused
+		return "", refused
 	})
-	return string(found), err
+}
+
+// TableState is not known to these servers, which are HBase 2.3 or later, and is not asked for.
+func (r *registry) TableState(context.Context, string) ([]byte, int64, error) {
+	return nil, 0, errors.ErrUnsupported
 }
 
 func askOnce(ctx context.Context, addr string, options hbase.Options,

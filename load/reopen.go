@@ -118,7 +118,7 @@ func (c *Cluster) ReopenRegion(ctx context.Context, table *Table, row []byte) er
 func (c *Cluster) move(ctx context.Context, r *Region, n int) error {
 	limited, cancel := c.limit(ctx)
 	defer cancel()
-	return c.onMaster(limited, func(ctx context.Context, master *hbase.Conn) error {
+	err := c.onMaster(limited, func(ctx context.Context, master *hbase.Conn) error {
 		status, err := master.ClusterStatus(ctx)
 		if err != nil {
 			return err
@@ -129,6 +129,10 @@ func (c *Cluster) move(ctx context.Context, r *Region, n int) error {
 		}
 		return master.MoveRegion(ctx, r.EncodedName(), servers[n%len(servers)].Server)
 	})
+	if err == nil && c.era.Load() == 1 {
+		err = c.waitMoved(limited, r)
+	}
+	return err
 }
 
 // OpenedSince reports whether the region that holds a row was opened after the opening named by mark (see Opening),

@@ -122,7 +122,7 @@ func (l *loadRun) attempt(ctx context.Context, g group) outcome {
 	if err != nil {
 		return outcome{left: g.files, err: err}
 	}
-	request := &hbase.BulkLoadHFileRequest{Region: g.region.Name, Bulk: l.token, Token: token}
+	request := &hbase.BulkLoadHFileRequest{Way: l.way, Region: g.region.Name, Bulk: l.token, Token: token}
 	for _, f := range g.files {
 		request.Files = append(request.Files, hbase.FamilyPath{Family: f.Family, Path: f.URI})
 	}

@@ -106,7 +106,7 @@ func (s *secretLoad) request(t *testing.T, service string) (loaded bool, folder 
 	}
 	name, err := parseName(s.table)
 	if err == nil {
-		s.staging, err = s.conn.PrepareBulkLoad(t.Context(), name, s.region)
+		s.staging, err = s.conn.PrepareBulkLoad(t.Context(), hbase.StagedLoad, name, s.region)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func (s *secretLoad) request(t *testing.T, service string) (loaded bool, folder 
 // clean has the server of a request delete the staging folder.
 func (s *secretLoad) clean(t *testing.T) {
 	t.Helper()
-	if err := s.conn.CleanupBulkLoad(t.Context(), s.staging, s.region); err != nil {
+	if err := s.conn.CleanupBulkLoad(t.Context(), hbase.StagedLoad, s.staging, s.region); err != nil {
 		t.Fatal(err)
 	}
 }

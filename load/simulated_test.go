@@ -49,10 +49,17 @@ const (
 
 func simulated(t *testing.T, run func(s *simulation), properties ...string) {
 	t.Helper()
+	simulatedWay(t, hbase.StagedLoad, run, properties...)
+}
+
+// simulatedWay is simulated with an HBase that takes files in that way.
+func simulatedWay(t *testing.T, way hbase.LoadWay, run func(s *simulation), properties ...string) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &simulation{T: t, world: simcluster.New(2)}
 		t.Cleanup(s.world.Close)
 		s.world.WithDisk(simcluster.NewDisk())
+		s.world.Old(way)
 		process := s.world.Client("tina", nil)
 		s.fs = process.FS()
 		s.world.Watch(func(waiting []*simcluster.Call) (pick int, v simcluster.Verdict) {
@@ -69,6 +76,7 @@ func simulated(t *testing.T, run func(s *simulation), properties ...string) {
 		t.Cleanup(func() { s.Close() })
 		s.do(s.world.Create("t", [][]byte{[]byte("g"), []byte("p")}, simcluster.Family{Name: "f"}, simcluster.Family{Name: "g"}))
 		s.do(s.fs.MkdirAll(sourceFolder, 0))
+		s.do(s.fs.MkdirAll(path.Dir(stagingFolder), 0))
 		run(s)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/hbase"
 	"bulkload/internal/storage"
 )
 
@@ -17,14 +18,15 @@ var ErrUnchecked = errors.New("not checked")
 
 // StagingChecks are the results of CheckStaging: nil for success, ErrUnchecked if something could not be checked.
 type StagingChecks struct {
-	Folder    string // its URI
+	Plain     bool   // there is none: HBase 1's region servers take the files from their places
+	Folder    string // its URI; "" if Plain
 	Above     string // the path of its parent, which has the staging folders of all loads; "" if the user may not enter it
 	Encrypted bool   // it is in an encryption zone
 	Right     error  // the user's right to load, or whether HBase answers
 	Place     error  // whether the files are on HBase's file system
 	Enter     error  // whether the user may enter the folder
 	Tracker   error  // whether the table takes files of this user
-	Move      error  // whether a file moves into the folder
+	Move      error  // whether a file moves into the folder or, if Plain, whether HBase's user may take it
 }
 
 // Err is the first failure.
@@ -39,8 +41,8 @@ func (s *StagingChecks) Err() error {
 
 // CheckStaging checks whether files below the folder dir of a file system could be loaded. It requests a staging
 // folder, as a load does, moves an empty file into it in the way that a region server moves an HFile of the family for
-// us, and deletes both. probe is the file's path; it must not exist, and its folder must. If it is empty, no file is
-// moved.
+// us, and deletes both; if HBase 1 uses none, it checks the rights of HBase's user. probe is the file's path; it must
+// not exist, and its folder must. If it is empty, no file is moved.
 //
 // It has no hooks and sends no load request. A kill leaves an empty staging folder, as in LoadFrom.
 func (c *Cluster) CheckStaging(ctx context.Context, fsys storage.FS, table *Table, family,
@@ -64,14 +66,29 @@ func (c *Cluster) CheckStaging(ctx context.Context, fsys storage.FS, table *Tabl
 	if s.Enter = err; err != nil {
 		return s
 	}
-	_, folder := storage.SplitURI(l.token)
-	s.Above = path.Dir(path.Clean(folder))
 	s.Encrypted = info.Encrypted
 	s.Tracker = l.checkTracker(table, info.Owner)
+	if s.Plain = l.way == hbase.PlainLoad; s.Plain {
+		s.Folder = ""
+		if probe != "" {
+			s.Move = l.showProbe(probe, info.Owner)
+		}
+		return s
+	}
+	_, folder := storage.SplitURI(l.token)
+	s.Above = path.Dir(path.Clean(folder))
 	if probe != "" {
 		s.Move = l.moveProbe(family, probe)
 	}
 	return s
+}
+
+// showProbe checks whether HBase's user could take an empty file from its folder in a plain load.
+func (l *loadRun) showProbe(probe, user string) error {
+	if err := storage.CreateFile(l.fs, probe, nil); err != nil {
+		return fmt.Errorf("write a file to try the load with: %w", err)
+	}
+	return errors.Join(l.checkPlain(l.fs.URI(probe), user), l.fs.Remove(probe))
 }
 
 // moveProbe moves an empty file to where a region server would stage one of a family.

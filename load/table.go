@@ -22,7 +22,7 @@ type Table struct {
 	Regions    []Region          // in order, without gaps
 	Attributes map[string]string // of the table, as stored
 
-	stateWritten int64 // when hbase:meta's table:state was written, in epoch milliseconds
+	stateWritten int64 // when the table's state was written, in epoch milliseconds
 }
 
 // Identity is a text that changes when the table is dropped and created, truncated, restored to a snapshot, or disabled
@@ -170,8 +170,16 @@ func (c *Cluster) usable(ctx context.Context, id hbase.TableName) error {
 
 // stateOf is usable, and also returns when the table's state was last written (epoch milliseconds): when it was
 // created, enabled, truncated or restored.
+//
+// HBase 1 is recognised here: its hbase:meta has no family for states, which are in ZooKeeper.
 func (c *Cluster) stateOf(ctx context.Context, id hbase.TableName) (written int64, err error) {
 	state, written, err := c.reader.tableState(ctx, id)
+	if hbase.IsRemote(err, "NoSuchColumnFamilyException") {
+		c.era.Store(1)
+		state, written, err = c.oldState(ctx, id)
+	} else if err == nil || errors.Is(err, ErrNotFound) {
+		c.era.Store(2)
+	}
 	if err != nil {
 		return 0, err
 	}

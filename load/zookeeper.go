@@ -53,31 +53,56 @@ func (z *zooKeeper) Meta(ctx context.Context) (string, error) {
 // next: a server that no longer has that role refuses, and the address is looked up again.
 func (z *zooKeeper) server(ctx context.Context, znode string) (string, error) {
 	name := path.Join(z.parent, znode)
-	data, err := z.get(ctx, name)
+	found, err := z.get(ctx, name)
 	if err != nil {
 		return "", err
 	}
-	if data == nil {
+	if found == nil {
 		return "", errcode.HBaseDown.Errorf("%w: there is no %s in ZooKeeper at %s: no master is active, or "+
 			"%s is wrong", ErrUnavailable, name, z, parentProperty)
 	}
-	addr, err := hbase.ParseServerZNode(data)
+	addr, err := hbase.ParseServerZNode(found.data)
 	if err != nil {
 		return "", fmt.Errorf("read %s in ZooKeeper at %s: %w", name, z, err)
 	}
 	return addr, nil
 }
 
+// TableState is HBase 1's record of a table's state.
+//
+// One server of a quorum may be behind the others by a moment. So a table that was just truncated may seem unchanged,
+// until the next look, as with hbase:meta of a server that is no longer in charge.
+func (z *zooKeeper) TableState(ctx context.Context, table string) (record []byte, written int64, err error) {
+	name := path.Join(z.parent, "table", table)
+	found, err := z.get(ctx, name)
+	if err != nil || found == nil {
+		return nil, 0, err
+	}
+	record, err = hbase.ParseZNode(found.data)
+	if err != nil {
+		err = fmt.Errorf("read %s in ZooKeeper at %s: %w", name, z, err)
+	}
+	return record, found.written, err
+}
+
+// znode is the content of a znode.
+type znode struct {
+	data    []byte
+	written int64 // epoch milliseconds
+}
+
 // get reads a znode; nil if there is none.
-func (z *zooKeeper) get(ctx context.Context, name string) ([]byte, error) {
-	return z.first(ctx, name, func(ctx context.Context, addr string) ([]byte, error) { return readZNode(ctx, addr, name) })
+func (z *zooKeeper) get(ctx context.Context, name string) (*znode, error) {
+	return first(ctx, &z.quorum, name, func(ctx context.Context, addr string) (*znode, error) {
+		return readZNode(ctx, addr, name)
+	})
 }
 
 // wantsSASL is how the client says SESSIONCLOSEDREQUIRESASLAUTH (zookeeper.sessionRequireClientSASLAuth).
 const wantsSASL = "unknown error: -124"
 
 // readZNode reads a znode from one server; nil if there is none.
-func readZNode(ctx context.Context, addr, name string) ([]byte, error) {
+func readZNode(ctx context.Context, addr, name string) (*znode, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", addr) // a session would retry forever without saying why
 	if err != nil {
@@ -89,30 +114,31 @@ func readZNode(ctx context.Context, addr, name string) ([]byte, error) {
 		return nil, err
 	}
 	type answer struct {
-		data []byte
-		err  error
+		found *znode
+		err   error
 	}
 	got := make(chan answer, 1)
 	go func() {
-		data, _, err := session.Get(name)
+		var found *znode
+		data, stat, err := session.Get(name)
 		switch {
+		case err == nil:
+			found = &znode{data, stat.Mtime}
 		case errors.Is(err, zk.ErrNoNode):
-			data, err = nil, nil
-		case err == nil && data == nil:
-			data = []byte{}
-		case errors.Is(err, zk.ErrNoAuth), err != nil && err.Error() == wantsSASL:
-			err = errcode.SecurityUnsupported.Errorf("%w: only clients that authenticate by SASL may read %s, which this program "+
-				"can't do: give it %s and %s (HBase 2.5 and later), which need no ZooKeeper, or let everybody read %[2]s (%[5]w)",
+			err = nil
+		case errors.Is(err, zk.ErrNoAuth), err.Error() == wantsSASL:
+			err = errcode.SecurityUnsupported.Errorf("%w: only clients that authenticate by SASL may read %s, which this "+
+				"program can't do: give it %s and %s (HBase 2.5 and later), which need no ZooKeeper, or let everybody read %[2]s (%[5]w)",
 				ErrRefused, name, mastersProperty, registryProperty, err)
 		case errors.Is(err, zk.ErrNoServer):
 			err = fmt.Errorf("it accepts connections and does not answer as ZooKeeper does: %w", err)
 		}
-		got <- answer{data, err}
+		got <- answer{found, err}
 	}()
 	select {
 	case a := <-got:
 		session.Close()
-		return a.data, a.err
+		return a.found, a.err
 	case <-ctx.Done():
 		go session.Close() // ends the Get, and waits for a server that is silent
 		return nil, ctx.Err()

@@ -581,8 +581,8 @@ var Table = []Chapter{
 		{HBaseDown, Later,
 			"A region server, the master or ZooKeeper does not answer or is too busy, or no master is active.",
 			"Rerun later; it goes on where it stopped. Check the server in the message, the firewall, and " +
-				"`hbase.zookeeper.quorum` or `hbase.masters`. If a master is running, `zookeeper.znode.parent` may be wrong (such as `/hbase` " +
-				"for `/hbase-unsecure`): use the cluster's `hbase-site.xml`.",
+				"`hbase.zookeeper.quorum` or `hbase.masters`. If a master is running, `zookeeper.znode.parent` may be " +
+				"wrong (such as `/hbase` for `/hbase-unsecure`): use the cluster's `hbase-site.xml`.",
 			[]string{"RegionServerStoppedException", "RegionTooBusyException", "Call queue is full",
 				"CallTimeoutException", "KeeperErrorCode = ConnectionLoss for /hbase",
 				"KeeperErrorCode = NoNode for /hbase/master", "MasterNotRunningException"}},

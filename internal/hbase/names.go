@@ -66,19 +66,28 @@ func regionSpecifier(name []byte) *pb.RegionSpecifier {
 	return &pb.RegionSpecifier{Type: pb.RegionSpecifier_REGION_NAME.Enum(), Value: name}
 }
 
-// ParseServerZNode reads the address from the znodes "master" and "meta-region-server" (RecoverableZooKeeper's
-// metadata, then "PBUF" and ZooKeeper.proto's Master or MetaRegionServer, both {1 ServerName}).
-func ParseServerZNode(data []byte) (addr string, err error) {
+// ParseZNode returns the protocol buffer of a znode: after RecoverableZooKeeper's metadata, and "PBUF".
+func ParseZNode(data []byte) ([]byte, error) {
 	if len(data) < 5 || data[0] != 0xff {
-		return "", errors.New("not a znode of HBase: it does not begin with 0xff")
+		return nil, errors.New("not a znode of HBase: it does not begin with 0xff")
 	}
 	skip := binary.BigEndian.Uint32(data[1:])
 	if uint64(skip) > uint64(len(data)-5) {
-		return "", fmt.Errorf("znode's metadata of %d bytes is longer than the znode", skip)
+		return nil, fmt.Errorf("znode's metadata of %d bytes is longer than the znode", skip)
 	}
 	found, ok := bytes.CutPrefix(data[5+skip:], []byte(magic))
 	if !ok {
-		return "", errors.New("znode holds no protocol buffer")
+		return nil, errors.New("znode holds no protocol buffer")
+	}
+	return found, nil
+}
+
+// ParseServerZNode reads the address from the znodes "master" and "meta-region-server": ZooKeeper.proto's Master or
+// MetaRegionServer, both {1 ServerName}.
+func ParseServerZNode(data []byte) (addr string, err error) {
+	found, err := ParseZNode(data)
+	if err != nil {
+		return "", err
 	}
 	var master pb.Master // a MetaRegionServer has the server in the same field
 	if err := proto.Unmarshal(found, &master); err != nil {

@@ -88,7 +88,7 @@ func ParseRegionInfo(b []byte) (*RegionInfo, error) {
 		Offline: m.GetOffline(), Split: m.GetSplit(), Replica: int(m.GetReplicaId())}, nil
 }
 
-// TableState is the state in HBase 2's HBase.proto's TableState.
+// TableState is the state in HBase 2's HBase.proto's TableState, and in HBase 1's ZooKeeper.proto's Table.
 type TableState int
 
 // The states of a table.
@@ -114,8 +114,8 @@ func (s TableState) String() string {
 	return "in an unknown state"
 }
 
-// ParseTableState reads the value of table:state in hbase:meta, a TableState{1 state}. HBase 1 keeps the state
-// elsewhere, so gohbase's pb has no such message.
+// ParseTableState reads the value of table:state in hbase:meta, a TableState{1 state}, which gohbase's pb lacks. HBase
+// 1 has the same in ZooKeeper: ZooKeeper.proto's Table{1 state}.
 func ParseTableState(b []byte) (TableState, error) {
 	state := TableState(-1)
 	err := fields(b, func(f field) {

@@ -175,7 +175,8 @@ func newTests(ctx context.Context, temp, dir string, commands []string, parallel
 			return nil, err
 		}
 		output, err := run(ctx, time.Hour, command, "-exec="+script+" -cover -coverpkg="+strings.TrimSpace(string(pkg)),
-			"PROFILES="+profiles, "AT_ONCE="+strconv.Itoa(parallel), "TMPDIR="+files)
+			"PROFILES="+profiles, "AT_ONCE="+strconv.Itoa(3*parallel), // most wait for a cluster
+			"TMPDIR="+files)
 		if err != nil {
 			return nil, fmt.Errorf("%s fails without a mutant: %w\n%s", command, err, output)
 		}
@@ -273,11 +274,11 @@ func (t *tests) try(ctx context.Context, m *mutant) (by string, err error) {
 	for i, command := range t.commands {
 		for _, slow := range []bool{false, true} {
 			var names []string
-			limit := 2 * time.Minute // the machine may be busier now
+			limit := 3 * time.Minute // the machine may be busier now
 			for _, test := range t.known[i] {
 				if m.isIn(test.lines) && (test.took > 3*time.Second) == slow {
 					names = append(names, test.name)
-					limit += 4 * test.took
+					limit += 2 * test.took
 				}
 			}
 			if names == nil {

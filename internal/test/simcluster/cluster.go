@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/md5"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -46,6 +47,7 @@ type Cluster struct {
 	metaLag    time.Duration  // see LagMeta
 	folders    int            // staging folders that were made
 	states     map[string]int // see reach
+	way        hbase.LoadWay  // see Old
 }
 
 // server is a server's process.
@@ -132,6 +134,26 @@ func (c *Cluster) Master(context.Context) (string, error) { return c.servers[0].
 
 // Meta is the address of the server that has hbase:meta, for load.Network.
 func (c *Cluster) Meta(context.Context) (string, error) { return c.servers[0].addr(), nil }
+
+// Old makes it HBase 1, which takes files in that way, before there are tables.
+func (c *Cluster) Old(way hbase.LoadWay) { c.way = way }
+
+// old reports whether it is HBase 1.
+func (c *Cluster) old() bool { return c.way != hbase.StagedLoad }
+
+// TableState is what ZooKeeper has of a table, for load.Network.
+func (c *Cluster) TableState(_ context.Context, name string) (record []byte, written int64, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.old() {
+		return nil, 0, errors.ErrUnsupported
+	}
+	t := c.tables[name]
+	if t == nil {
+		return nil, 0, nil
+	}
+	return t.record(), t.written, nil
+}
 
 // Dial connects to a server, for load.Network.
 func (c *Cluster) Dial(_ context.Context, addr string) (net.Conn, error) { return c.dial(addr, nil) }

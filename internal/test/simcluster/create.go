@@ -31,6 +31,9 @@ func (c *Cluster) createNamespace(_ *server, request *pb.CreateNamespaceRequest,
 		c.namespaces = append(c.namespaces, name)
 		return nil
 	})
+	if c.old() {
+		return &pb.CreateNamespaceResponse{}, err
+	}
 	return wrapperspb.UInt64(id), err
 }
 
@@ -47,6 +50,9 @@ func (c *Cluster) createTable(_ *server, request *pb.CreateTableRequest, _ *[]by
 			attributes := map[string]string{}
 			for _, a := range f.GetAttributes() {
 				attributes[string(a.GetFirst())] = string(a.GetSecond())
+			}
+			if c.old() && attributes["VERSIONS"] == "" {
+				return refusal{class: "java.io.IOException", why: "java.lang.NumberFormatException: Cannot parse null string"}
 			}
 			families = append(families, Family{Name: string(f.GetName()), Attributes: attributes})
 		}

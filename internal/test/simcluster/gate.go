@@ -275,6 +275,14 @@ func (cl *Client) Master(ctx context.Context) (string, error) { return cl.cluste
 // Meta is the address of the server that has hbase:meta, for load.Network.
 func (cl *Client) Meta(ctx context.Context) (string, error) { return cl.cluster.Meta(ctx) }
 
+// TableState is what ZooKeeper has of a table, for load.Network.
+func (cl *Client) TableState(ctx context.Context, name string) ([]byte, int64, error) {
+	if cl.isDead() {
+		return nil, 0, errKilled
+	}
+	return cl.cluster.TableState(ctx, name)
+}
+
 // Dial connects to a server, for load.Network.
 func (cl *Client) Dial(_ context.Context, addr string) (net.Conn, error) {
 	conn, err := cl.cluster.dial(addr, cl)

@@ -11,6 +11,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/hfilewriter"
+	"bulkload/internal/hbase"
 
 	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -26,7 +27,14 @@ const staged = "/hbase/staging"
 
 // prepareBulkLoad makes a staging folder. The region is in field 2 of the request.
 func (c *Cluster) prepareBulkLoad(s *server, request *wrapperspb.StringValue, _ *[]byte) (proto.Message, error) {
-	t, _, err := c.served(s, regionOf(request))
+	if c.old() {
+		return nil, refusal{class: "java.lang.UnsupportedOperationException", why: "PrepareBulkLoad"}
+	}
+	return c.makeStaging(s, regionOf(request))
+}
+
+func (c *Cluster) makeStaging(s *server, region []byte) (proto.Message, error) {
+	t, _, err := c.served(s, region)
 	if err != nil {
 		return nil, err
 	}
@@ -49,24 +57,80 @@ func regionOf(request *wrapperspb.StringValue) []byte {
 
 // cleanupBulkLoad deletes a staging folder and everything in it.
 func (c *Cluster) cleanupBulkLoad(s *server, request *wrapperspb.StringValue, _ *[]byte) (proto.Message, error) {
+	if c.old() {
+		return nil, refusal{class: "java.lang.UnsupportedOperationException", why: "CleanupBulkLoad"}
+	}
 	if _, _, err := c.served(s, regionOf(request)); err != nil {
 		return nil, err
 	}
+	return c.removeStaging(request)
+}
+
+func (c *Cluster) removeStaging(request *wrapperspb.StringValue) (proto.Message, error) {
 	c.disk.mu.Lock()
 	defer c.disk.mu.Unlock()
 	return new(wrapperspb.StringValue), c.disk.remove(strings.TrimPrefix(request.Value, URI), true)
 }
 
+// endpoint is HBase 1's SecureBulkLoadEndpoint.
+func (c *Cluster) endpoint(s *server, region []byte, method string, param []byte) (proto.Message, error) {
+	var folder wrapperspb.StringValue
+	switch method {
+	case "PrepareBulkLoad":
+		return c.makeStaging(s, region)
+	case "CleanupBulkLoad":
+		if err := proto.Unmarshal(param, &folder); err != nil {
+			return nil, err
+		}
+		return c.removeStaging(&folder)
+	case "SecureBulkLoadHFiles": // {1 family_path, 2 assign_seq_num, 3 fs_token, 4 bulk_token}
+		token, _ := protowire.ConsumeBytes(field(param, 4))
+		if field(param, 3) == nil {
+			return nil, refusal{class: "com.google.protobuf.UninitializedMessageException", why: "Message missing required fields: fs_token"}
+		}
+		request := &pb.BulkLoadHFileRequest{Region: &pb.RegionSpecifier{Type: pb.RegionSpecifier_REGION_NAME.Enum(), Value: region}}
+		for rest := param; len(rest) > 0; {
+			number, kind, n := protowire.ConsumeTag(rest)
+			size := protowire.ConsumeFieldValue(number, kind, rest[n:])
+			if size < 0 {
+				return nil, fmt.Errorf("a field of %s can't be read", method)
+			}
+			if value, _ := protowire.ConsumeBytes(rest[n:]); number == 1 {
+				var f pb.BulkLoadHFileRequest_FamilyPath
+				if err := proto.Unmarshal(value, &f); err != nil {
+					return nil, err
+				}
+				request.FamilyPath = append(request.FamilyPath, &f)
+			}
+			rest = rest[n+size:]
+		}
+		return c.loadInto(s, request, string(token))
+	}
+	return nil, refusal{class: exceptions + "exceptions.UnknownProtocolException", why: method}
+}
+
 // bulkLoadHFile gives files to a region.
 func (c *Cluster) bulkLoadHFile(s *server, request *pb.BulkLoadHFileRequest, _ *[]byte) (proto.Message, error) {
+	if c.way == hbase.EndpointLoad {
+		return nil, refusal{class: exceptions + "DoNotRetryIOException", why: "this load should go through the endpoint"}
+	}
+	return c.loadInto(s, request, bulkToken(request))
+}
+
+func (c *Cluster) loadInto(s *server, request *pb.BulkLoadHFileRequest, token string) (proto.Message, error) {
 	t, r, err := c.served(s, request.GetRegion().GetValue())
 	if err != nil {
 		return nil, err
 	}
-	l := &requested{cluster: c, server: s, startCode: s.startCode, table: t, region: r, opened: r.opened}
+	l := &requested{cluster: c, server: s, startCode: s.startCode, table: t, region: r, opened: r.opened,
+		staging: strings.TrimPrefix(token, URI)}
 	err = l.load(request)
 	if err == errEnded {
 		return nil, err
+	}
+	if err != nil && c.way == hbase.PlainLoad {
+		c.reach("a load request fails")
+		return nil, refusal{class: "java.io.IOException", why: err.Error()}
 	}
 	if err != nil {
 		c.reach("a load request fails") // the server's log says why: "Failed to complete bulk load"
@@ -103,6 +167,7 @@ type requested struct {
 	region    *region
 	opened    int64 // when the server opened the region
 	seq       int64 // of all its files
+	staging   string
 }
 
 // errEnded says that the server's process has ended.
@@ -116,8 +181,11 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 	}
 	c, r := l.cluster, l.region
 	for _, f := range request.FamilyPath { // even if it is no family of the table
+		if c.way == hbase.PlainLoad {
+			break
+		}
 		c.disk.mu.Lock()
-		err := c.disk.mkdirAll(path.Join(strings.TrimPrefix(bulkToken(request), URI), string(f.Family)), "tina", 0o777)
+		err := c.disk.mkdirAll(path.Join(l.staging, string(f.Family)), "tina", 0o777)
 		c.disk.mu.Unlock()
 		if err != nil {
 			return err
@@ -126,7 +194,7 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 	var files []moved
 	for _, f := range request.FamilyPath {
 		m := moved{family: string(f.Family), from: strings.TrimPrefix(f.GetPath(), URI)}
-		m.to = path.Join(strings.TrimPrefix(bulkToken(request), URI), m.family, path.Base(m.from))
+		m.to = path.Join(l.staging, m.family, path.Base(m.from))
 		err := c.disk.checkDataNodes("read", m.from)
 		if err != nil {
 			return err
@@ -153,6 +221,10 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 		}
 	}()
 	for i, m := range files {
+		if c.way == hbase.PlainLoad { // it goes from its place into the region
+			files[i].to = m.from
+			continue
+		}
 		if err := l.step("stage", m.from); err != nil {
 			if i > 0 {
 				c.reach("a request fails halfway through staging")
@@ -175,7 +247,7 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 		if err == nil {
 			continue
 		}
-		if i == 0 && err != errEnded {
+		if i == 0 && err != errEnded && m.to != m.from {
 			l.moveBack(m.to, m.from)
 		}
 		return err

@@ -19,9 +19,9 @@ const metaRegion = "hbase:meta,,1"
 // meta are the rows of hbase:meta in order.
 func (c *Cluster) meta() (rows [][]cell.Cell) {
 	for _, t := range c.tables {
-		// TableState{1 state}
-		state := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(t.state))
-		rows = append(rows, []cell.Cell{metaCell(t.name.String(), "table", "state", t.written, state)})
+		if !c.old() {
+			rows = append(rows, []cell.Cell{metaCell(t.name.String(), "table", "state", t.written, t.record())})
+		}
 		for _, r := range t.regions {
 			rows = append(rows, r.meta("OPEN"))
 		}
@@ -29,8 +29,18 @@ func (c *Cluster) meta() (rows [][]cell.Cell) {
 			rows = append(rows, r.meta("SPLIT"))
 		}
 	}
+	if c.old() { // it does not say in which state a region is
+		for i := range rows {
+			rows[i] = slices.DeleteFunc(rows[i], func(c cell.Cell) bool { return string(c.Qualifier) == "state" })
+		}
+	}
 	slices.SortFunc(rows, func(a, b []cell.Cell) int { return compareMeta(a[0].Row, b[0].Row) })
 	return rows
+}
+
+// record is a table's state: TableState{1 state}, or HBase 1's Table{1 state}.
+func (t *table) record() []byte {
+	return protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(t.state))
 }
 
 // meta is a region's row, in the order of its columns.

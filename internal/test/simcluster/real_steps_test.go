@@ -223,7 +223,7 @@ func (p *pair) drawLoad() (step, bool) {
 	case kind == 1 && p.stagings > 0:
 		which := p.rng.IntN(p.stagings)
 		return step{fmt.Sprintf("clean up staging folder %d by region %d", which, label), func(s *side) []string {
-			err := s.server(label).CleanupBulkLoad(s.ctx, s.staging[which], s.regions[label].name)
+			err := s.server(label).CleanupBulkLoad(s.ctx, hbase.StagedLoad, s.staging[which], s.regions[label].name)
 			_, folder := storage.SplitURI(s.staging[which])
 			_, gone := s.fs.Stat(folder)
 			return []string{said(err), fmt.Sprintf("folder: %s", kinds(gone))}
@@ -233,7 +233,7 @@ func (p *pair) drawLoad() (step, bool) {
 			p.stagings++
 		}
 		return step{fmt.Sprintf("prepare by region %d", label), func(s *side) []string {
-			token, err := s.server(label).PrepareBulkLoad(s.ctx, s.id(), s.regions[label].name)
+			token, err := s.server(label).PrepareBulkLoad(s.ctx, hbase.StagedLoad, s.id(), s.regions[label].name)
 			if err == nil {
 				s.staging = append(s.staging, token)
 			}

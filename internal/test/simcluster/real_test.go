@@ -109,6 +109,10 @@ func (z *zooKeeper) find(name string) (string, error) {
 func (z *zooKeeper) Master(context.Context) (string, error) { return z.find("master") }
 func (z *zooKeeper) Meta(context.Context) (string, error)   { return z.find("meta-region-server") }
 
+func (*zooKeeper) TableState(context.Context, string) ([]byte, int64, error) {
+	return nil, 0, errors.ErrUnsupported
+}
+
 func (z *zooKeeper) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	var d net.Dialer
 	return d.DialContext(ctx, "tcp", addr)

@@ -343,7 +343,7 @@ func TestRefusals(t *testing.T) {
 	s.look()
 	f := &file{"f", "1", []cell.Cell{{Row: row('a'), Family: []byte("f"), Qualifier: []byte("c"), Timestamp: 1, Type: cell.Put, Value: []byte("v")}}}
 	s.write(f)
-	token := must(s.server(0).PrepareBulkLoad(s.ctx, s.id(), s.regions[0].name))
+	token := must(s.server(0).PrepareBulkLoad(s.ctx, hbase.StagedLoad, s.id(), s.regions[0].name))
 	path := hbase.FamilyPath{Family: "f", Path: s.fs.URI(s.path(f))}
 	loaded, err := s.server(0).BulkLoadHFile(s.ctx, &hbase.BulkLoadHFileRequest{Region: s.regions[0].name, Bulk: token, Files: []hbase.FamilyPath{path, path}})
 	want("the same file twice", []string{fmt.Sprint(loaded, said(err), s.where(f, token))}, "falsedone  1: at its source false, staged true, the family's folder true")
@@ -373,9 +373,9 @@ func TestRefusals(t *testing.T) {
 	want("to an unknown region", []string{said(s.master().MoveRegion(s.ctx, "unknown", hbase.ServerName{Host: "server1", Port: 16020}))}, "UnknownRegionException, do not retry")
 	must(0, sim.Disable("t"))
 	s.look()
-	_, err = s.server(0).PrepareBulkLoad(s.ctx, s.id(), s.regions[0].name)
+	_, err = s.server(0).PrepareBulkLoad(s.ctx, hbase.StagedLoad, s.id(), s.regions[0].name)
 	want("prepare by a closed region", []string{said(err)}, "NotServingRegionException")
-	want("clean up by a closed region", []string{said(s.server(0).CleanupBulkLoad(s.ctx, token, s.regions[0].name))}, "NotServingRegionException")
+	want("clean up by a closed region", []string{said(s.server(0).CleanupBulkLoad(s.ctx, hbase.StagedLoad, token, s.regions[0].name))}, "NotServingRegionException")
 	for _, to := range []hbase.ServerName{s.other(0), s.serverName(s.regions[0].server)} {
 		want("move a closed region", []string{said(s.master().MoveRegion(s.ctx, s.encoded(0), to))}, "DoNotRetryRegionException, do not retry")
 	}

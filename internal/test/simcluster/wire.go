@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bulkload/cell"
+	"bulkload/internal/hbase"
 	"bulkload/internal/test/hbasetest"
 
 	"github.com/tsuna/gohbase/pb"
@@ -147,12 +148,22 @@ var notAllowed = refusal{class: exceptions + "security.AccessDeniedException", w
 
 func denied(*Cluster, *server, []byte, *[]byte) (proto.Message, error) { return nil, notAllowed }
 
-// execService answers as a cluster without an AccessController.
+// execService answers as a cluster without an AccessController. HBase 1 may have the endpoint for bulk loads.
 func (c *Cluster) execService(s *server, request *pb.CoprocessorServiceRequest, _ *[]byte) (proto.Message, error) {
-	if _, _, err := c.served(s, request.GetRegion().GetValue()); err != nil {
+	region := request.GetRegion().GetValue()
+	if _, _, err := c.served(s, region); err != nil {
 		return nil, err
 	}
-	return nil, refusal{class: exceptions + "exceptions.UnknownProtocolException", why: "no AccessControlService is registered"}
+	service := request.GetCall().GetServiceName()
+	if service != "SecureBulkLoadService" || c.way != hbase.EndpointLoad {
+		return nil, refusal{class: exceptions + "exceptions.UnknownProtocolException", why: "no " + service + " is registered"}
+	}
+	answer, err := c.endpoint(s, region, request.GetCall().GetMethodName(), request.GetCall().GetRequest())
+	if err != nil {
+		return nil, err
+	}
+	value, err := proto.Marshal(answer)
+	return &pb.CoprocessorServiceResponse{Region: request.Region, Value: &pb.NameBytesPair{Name: proto.String(""), Value: value}}, err
 }
 
 func (c *Cluster) getTableDescriptors(_ *server, request *pb.GetTableDescriptorsRequest, _ *[]byte) (proto.Message, error) {
@@ -202,7 +213,11 @@ func (s *server) message() *pb.ServerName {
 }
 
 func (c *Cluster) getClusterStatus(*server, *pb.GetClusterStatusRequest, *[]byte) (proto.Message, error) {
-	status := &pb.ClusterStatus{HbaseVersion: &pb.HBaseVersionFileContent{Version: proto.String("2.6.1")}}
+	version := "2.6.1"
+	if c.old() {
+		version = "1.4.14"
+	}
+	status := &pb.ClusterStatus{HbaseVersion: &pb.HBaseVersionFileContent{Version: &version}}
 	for _, s := range c.servers[1:] {
 		report := &pb.ServerLoad{ReportEndTime: proto.Uint64(uint64(time.Now().UnixMilli()))}
 		for _, t := range c.tables {
@@ -233,6 +248,9 @@ func (r *region) load() *pb.RegionLoad {
 		Type: pb.RegionSpecifier_REGION_NAME.Enum(), Value: r.name}}
 }
 
+// oldMoves is how long HBase 1's master takes until it moves a region.
+const oldMoves = 300 * time.Millisecond
+
 func (c *Cluster) moveRegion(_ *server, request *pb.MoveRegionRequest, _ *[]byte) (proto.Message, error) {
 	if c.denyMoves {
 		return nil, refusal{class: exceptions + "security.AccessDeniedException", why: "Insufficient permissions (action=ADMIN)"}
@@ -255,6 +273,16 @@ func (c *Cluster) moveRegion(_ *server, request *pb.MoveRegionRequest, _ *[]byte
 		}
 		if !r.open {
 			return nil, refusal{class: exceptions + "client.DoNotRetryRegionException", why: fmt.Sprintf("%q is not open", name)}
+		}
+		if c.old() { // the master answers first
+			time.AfterFunc(oldMoves, func() {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				if r.open && r.server != s && !s.down {
+					c.move(r, s)
+				}
+			})
+			continue
 		}
 		c.move(r, s)
 	}
@@ -456,6 +484,8 @@ func (c *Cluster) read(s *server, region []byte, get *pb.Get) ([]cell.Cell, erro
 		return nil, err
 	}
 	switch {
+	case t == nil && c.old() && slices.ContainsFunc(q.columns, func(c *pb.Column) bool { return string(c.Family) == "table" }):
+		return nil, refusal{class: exceptions + "regionserver.NoSuchColumnFamilyException", why: "Column family table does not exist in region " + metaRegion}
 	case t == nil:
 		return c.metaRow(&q, get.Row), nil
 	case !r.holds(get.Row):

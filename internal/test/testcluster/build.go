@@ -17,7 +17,7 @@ import (
 	"syscall"
 )
 
-//go:embed java/pom.xml java/*.java java/2.4/*.java java/*.properties java/zone.jceks
+//go:embed java/pom.xml java/*.java java/2.4/*.java java/other/*.java java/*.properties java/zone.jceks
 var javaFiles embed.FS
 
 // errNoJava marks that this machine can't run Java programs, because java, javac or mvn is missing, or Maven can't

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -39,25 +40,45 @@ func (r release) properties() (all []string) {
 	if hbase != "" {
 		all = append(all, "-Dhbase.version="+hbase)
 	}
+	if strings.HasPrefix(hbase, "3.") {
+		all = append(all, "-Dhbase.thirdparty.version=4.1.4")
+	}
 	if hadoop != "" {
 		all = append(all, "-Dhadoop.version="+hadoop)
 	}
 	return all
 }
 
-// pom returns pom.xml for this release: Hadoop 2's list of versions names a ZooKeeper that is too old for HBase 2.4.
+// is reports whether the version of HBase begins with one of these.
+func (r release) is(versions ...string) bool {
+	return slices.ContainsFunc(versions, func(v string) bool { return strings.HasPrefix(string(r), v) })
+}
+
+// large reports whether the large oracle can be compiled with the release. Of some releases hbase-mapreduce, which it
+// uses, is not served.
+func (r release) large() bool { return string(r) == "" || r.is("/", "2.4.", "2.5.", "2.6.1") }
+
+// pom returns pom.xml for this release: Hadoop 2's list of versions names a ZooKeeper that is too old for HBase.
 func (r release) pom(common []byte) []byte {
+	if !r.large() {
+		const mapreduce = "    <dependency><groupId>org.apache.hbase</groupId><artifactId>hbase-mapreduce</artifactId><version>${hbase.version}</version></dependency>\n"
+		common = bytes.Replace(common, []byte(mapreduce), nil, 1)
+	}
 	if _, hadoop, _ := strings.Cut(string(r), "/"); !strings.HasPrefix(hadoop, "2.") {
 		return common
 	}
+	keeper := "3.5.7"
+	if r.is("1.", "2.0.", "2.1.", "2.2.") {
+		keeper = "3.4.10"
+	}
 	const pinned = "<dependencyManagement>\n    <dependencies>\n"
-	const own = "<dependency><groupId>org.apache.zookeeper</groupId><artifactId>zookeeper</artifactId><version>3.5.7</version></dependency>\n" +
+	own := "<dependency><groupId>org.apache.zookeeper</groupId><artifactId>zookeeper</artifactId><version>" + keeper + "</version></dependency>\n" +
 		"<dependency><groupId>org.apache.commons</groupId><artifactId>commons-lang3</artifactId><version>3.9</version></dependency>\n"
 	return bytes.Replace(common, []byte(pinned), []byte(pinned+own), 1)
 }
 
 // sources returns the oracle's files: those of java, some of them replaced by the files in the folder of java named by
-// the first two numbers of the release.
+// the first two numbers of the release, or the small oracle if the large one does not fit the release.
 func (r release) sources() ([]string, error) {
 	entries, err := javaFiles.ReadDir("java")
 	if err != nil {
@@ -65,10 +86,13 @@ func (r release) sources() ([]string, error) {
 	}
 	var files []string
 	for _, e := range entries {
-		if e.IsDir() {
+		if e.IsDir() || !r.large() && strings.HasSuffix(e.Name(), ".java") {
 			continue
 		}
 		files = append(files, r.own(e.Name()))
+	}
+	if !r.large() {
+		files = append(files, "java/other/Oracle.java")
 	}
 	return files, nil
 }

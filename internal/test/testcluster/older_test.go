@@ -26,14 +26,7 @@ func TestOlderJava(t *testing.T) {
 
 // TestOwnSources shows that a release's own sources replace those of the same name.
 func TestOwnSources(t *testing.T) {
-	common, err := ofCluster.sources()
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := release("2.4.18").sources()
-	if err != nil {
-		t.Fatal(err)
-	}
+	common, own := must(ofCluster.sources()), must(release("2.4.18").sources())
 	var replaced []string
 	for i := range common {
 		if path.Base(common[i]) != path.Base(own[i]) {
@@ -57,15 +50,23 @@ func TestReleases(t *testing.T) {
 	}
 	for _, c := range []struct {
 		hbase, hadoop, properties string
-		own                       bool
-	}{{"", "", "", false}, {"2.4.18", "", "-Dhbase.version=2.4.18", false}, {"", "3.3.6", "-Dhadoop.version=3.3.6", false},
-		{"2.4.18", "2.10.2", "-Dhbase.version=2.4.18 -Dhadoop.version=2.10.2", true}} {
+		zooKeeper                 string // if it is another one
+		small                     bool   // oracle
+	}{{"", "", "", "", false}, {"2.4.18", "", "-Dhbase.version=2.4.18", "", false}, {"", "3.3.6", "-Dhadoop.version=3.3.6", "", false},
+		{"2.4.18", "2.10.2", "-Dhbase.version=2.4.18 -Dhadoop.version=2.10.2", "3.5.7", false},
+		{"2.1.4", "2.10.2", "-Dhbase.version=2.1.4 -Dhadoop.version=2.10.2", "3.4.10", true},
+		{"3.0.0-alpha-4", "", "-Dhbase.version=3.0.0-alpha-4 -Dhbase.thirdparty.version=4.1.4", "", true}} {
 		r := releaseOf(c.hbase, c.hadoop)
 		if got := strings.Join(r.properties(), " "); got != c.properties {
 			t.Errorf("%+v: %s", c, got)
 		}
-		if pom := string(r.pom(common)); (pom != string(common)) != c.own || c.own && !strings.Contains(pom, "<artifactId>zookeeper</artifactId>") {
+		pom, sources := string(r.pom(common)), must(r.sources())
+		pinned := "<artifactId>zookeeper</artifactId><version>" + c.zooKeeper + "</version>"
+		if (pom != string(common)) != (c.zooKeeper != "" || c.small) || c.zooKeeper != "" && !strings.Contains(pom, pinned) || strings.Contains(pom, "hbase-mapreduce") == c.small {
 			t.Errorf("%+v: pom\n%s", c, pom)
+		}
+		if small := slices.Contains(sources, "java/other/Oracle.java") && !slices.Contains(sources, "java/Oracle.java"); small != c.small {
+			t.Errorf("%+v: %v", c, sources)
 		}
 	}
 	for jar, want := range map[string]bool{"/m2/slf4j-log4j12-1.7.25.jar": true, "/m2/log4j-1.2.17.jar": true, "/m2/slf4j-reload4j-1.7.36.jar": false, "/m2/log4j-1.2/x.jar": false} {
@@ -73,4 +74,11 @@ func TestReleases(t *testing.T) {
 			t.Errorf("%s: %v", jar, !want)
 		}
 	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -12,8 +12,8 @@ import (
 // shownProperties are logged if they are set. They decide which cluster a job uses, as whom, and how it is protected.
 var shownProperties = []string{"fs.defaultFS", "dfs.nameservices", "dfs.replication", "dfs.blocksize",
 	"fs.permissions.umask-mode",
-	"hbase.zookeeper.quorum", "hbase.zookeeper.property.clientPort", "zookeeper.znode.parent", "hbase.client.registry.impl",
-	"hbase.client.bootstrap.servers", "hbase.masters", "hbase.meta.table.suffix",
+	"hbase.zookeeper.quorum", "hbase.zookeeper.property.clientPort", "zookeeper.znode.parent",
+	"hbase.client.registry.impl", "hbase.client.bootstrap.servers", "hbase.masters", "hbase.meta.table.suffix",
 	"hadoop.security.authentication", hbaseAuthentication, "hadoop.rpc.protection", "hbase.rpc.protection",
 	"dfs.data.transfer.protection", "dfs.encrypt.data.transfer", "hbase.rpc.timeout", "hbase.bulkload.retries.number",
 	"hbase.loadincremental.threads.max", "hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily", ledgerProperty}

@@ -317,6 +317,11 @@ func (o *CheckedOutput) checkRights(ctx context.Context) {
 			"let the user pass through the folder staging below hbase.rootdir (HBase creates it with mode 711)", "")
 	case err != nil:
 		o.result(checkStaging, err, "", "")
+	case s.Plain && probe == "":
+		o.unknown(checkStaging, "whether HBase's user may take files from the output is not tried %s", o.whyClosed())
+	case s.Plain:
+		o.result(checkStaging, move, "let HBase's user take files from the output: docs/security.md says how",
+			"HBase 1 without SecureBulkLoadEndpoint: its user may take files from the output")
 	case probe == "":
 		o.unknown(checkStaging, "the user may enter %s; a move into it is not tried %s", s.Folder, o.whyClosed())
 	default:
