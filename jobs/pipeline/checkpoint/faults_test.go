@@ -161,3 +161,40 @@ func TestLinesOfOutputsThatAreNotThere(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatCantBeRecorded: a checkpoint, or a merge of runs, that the journal can't take fails, so that no run is deleted
+// that a line still names. A store that is closed holds no file open.
+func TestWhatCantBeRecorded(t *testing.T) {
+	k, err := openStore(t, t.TempDir(), ofRun, options.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRecorder(t, k)
+	runs := []string{r.read(0), r.read(1)}
+	merged := r.spill("a0")
+	journal := k.journal
+	if err := journal.file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.PersistentRuns(0).Replace(runs, merged); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("merged runs: %v", err)
+	}
+	if err := k.Add(&Checkpoint{Read: 1}); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("a checkpoint: %v", err)
+	}
+	if err := r.rejects.CloseFile(); err != nil {
+		t.Error(err)
+	}
+	_ = k.Close(t.Context(), errors.New("failed"))
+
+	if k, err = openStore(t, t.TempDir(), ofRun, options.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	r = newRecorder(t, k)
+	r.read(0)
+	journal = k.journal
+	r.kill()
+	if err := journal.file.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the journal's file is still open: %v", err)
+	}
+}

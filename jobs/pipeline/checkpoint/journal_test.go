@@ -89,7 +89,19 @@ func TestJournalGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	add("d")
-	if got := bytes.Join(again(), nil); string(got) != `"a""d"` {
+	for _, next := range []string{"", "e"} { // the second time, lines follow where half a line was, without a cut
+		if got := bytes.Join(again(), nil); string(got) != `"a""d"` {
+			t.Errorf("%s", got)
+		}
+		if next == "" {
+			if _, err := j.file.WriteString("00000000 half"); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		add(next)
+	}
+	if got := bytes.Join(again(), nil); string(got) != `"a""d""e"` {
 		t.Errorf("%s", got)
 	}
 	if err := j.Close(); err != nil {

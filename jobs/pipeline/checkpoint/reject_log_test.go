@@ -1,12 +1,16 @@
 package checkpoint
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
+	"testing/iotest"
 
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
@@ -60,6 +64,40 @@ func TestRejectLogKeepsAll(t *testing.T) {
 	}
 	if err := k.Replay(span, &again); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without the file: %v", err)
+	}
+	if err := k.checkRejects(span); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the check without the file: %v", err)
+	}
+}
+
+// TestRejectLogThatCantBeRead: what can't be read, or ends within a reject, is an error, and no checksum.
+func TestRejectLogThatCantBeRead(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	if _, _, err := SumRejects(iotest.ErrReader(broken)); !errors.Is(err, broken) {
+		t.Errorf("checksum: %v", err)
+	}
+	of := &source.Source{FS: storage.Local, Files: []ingest.SourceFile{{Path: "/in/a.csv", Size: 9}}}
+	k := &RunStore{source: of, dir: t.TempDir(), journal: &Journal{}}
+	log := NewRejectLog(k, new(gathered), 0)
+	if err := log.Add(&ingest.BadRecord{Position: ingest.PositionIn(storage.Local, of.Files[0], 1, 1), Reason: "no", Raw: []byte("x")}); err != nil {
+		t.Fatal(err)
+	}
+	span, err := log.CutSpan()
+	if err = errors.Join(err, log.CloseFile()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(k.dir, span.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, log := range map[string]io.Reader{"without its end": bytes.NewReader(text[:len(text)-1]),
+		"broken after it": io.MultiReader(bytes.NewReader(text), iotest.ErrReader(broken)),
+		"not JSON":        strings.NewReader("{\n")} {
+		var rejects gathered
+		if err := ReplayRejects(log, "log", of, &rejects); err == nil {
+			t.Errorf("%s: no error, %d rejects", name, len(rejects))
+		}
 	}
 }
 
