@@ -176,6 +176,9 @@ func TestTableComparison(t *testing.T) {
 			if extra == 0 && r.Extra != change.extraCells {
 				t.Errorf("%s, whole %v: %d extra cells, want %d", change.what, whole, r.Extra, change.extraCells)
 			}
+			if got := c.verifier.compared.Sum(); got != tableRows+extra {
+				t.Errorf("%s, whole %v: %d rows were compared, want %d", change.what, whole, got, tableRows+extra)
+			}
 			if want := digestOf(c.cells); c.verifier.wantedSum != want {
 				t.Errorf("%s, whole %v: the source has %v, want %v", change.what, whole, c.verifier.wantedSum, want)
 			}
@@ -203,6 +206,10 @@ func TestStaleCellsOfATable(t *testing.T) {
 		if n := missing + change.different; (n == 0) != (err == nil) || r.Missing != missing ||
 			r.Different != change.different || r.Rows != tableRows {
 			t.Errorf("%s: %+v, %v", change.what, r, err)
+		}
+		// It is read a second time only if something seems to differ.
+		if again := c.verifier.stale == nil; again && err == nil && r.Superseded == 0 {
+			t.Errorf("%s: the table was read twice, and nothing differs", change.what)
 		}
 		c.do(list.save())
 		c.do(list.close())
