@@ -206,10 +206,11 @@ mutants:
 record-%:
 	.ci/record $*
 
-# Tries the versions of HBase and Hadoop in docs/versions.md, and writes its table.
+# Tries the versions of HBase and Hadoop in docs/versions.md, and writes its table. It takes about an hour, and goes on after the
+# versions that were tried with this commit.
 .PHONY: versions
 versions:
-	BULKLOAD_SUITE=versions go test -v -count=1 -timeout 60m -pgo=off -run 'TestVersions$$' ./cmd/bulkload -update-docs
+	BULKLOAD_SUITE=versions go test -v -count=1 -timeout 4h -pgo=off -run 'TestVersions$$' ./cmd/bulkload -update-docs
 
 # The packages that start goroutines or share data between them. CI= and -short skip tests that take long, or need a cluster or a
 # missing tool; unit runs these. Whole runs about limits and measurements of memory are skipped, too, because other tests have the

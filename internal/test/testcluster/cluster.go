@@ -41,6 +41,8 @@ type Options struct {
 	// are those of pom.xml.
 	HBase  string `json:"hbase,omitempty"`
 	Hadoop string `json:"hadoop,omitempty"`
+	// Endpoint adds SecureBulkLoadEndpoint to the regions of an HBase 1. One with Kerberos always has it.
+	Endpoint bool `json:"endpoint,omitempty"`
 	// Measure lets the JVMs optimize fully, for measurements; the cluster then needs twice the CPU time to start.
 	Measure bool `json:"measure"`
 }

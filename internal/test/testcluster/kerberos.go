@@ -165,6 +165,10 @@ func (c *Cluster) secureHBase() []property {
 		return nil
 	}
 	const access = "org.apache.hadoop.hbase.security.access.AccessController"
+	regions := "org.apache.hadoop.hbase.security.token.TokenProvider," + access
+	if strings.HasPrefix(c.HBase, "1.") {
+		regions += "," + oldEndpoint
+	}
 	return append(principalsOf("hbase", "hbase.master.kerberos", "hbase.regionserver.kerberos"),
 		property{"hbase.master.keytab.file", c.Keytab("hbase")},
 		property{"hbase.regionserver.keytab.file", c.Keytab("hbase")},
@@ -175,6 +179,6 @@ func (c *Cluster) secureHBase() []property {
 		property{"hbase.superuser", "hbase"},
 		property{"hbase.coprocessor.master.classes", access},
 		property{"hbase.coprocessor.regionserver.classes", access},
-		property{"hbase.coprocessor.region.classes", "org.apache.hadoop.hbase.security.token.TokenProvider," + access},
+		property{"hbase.coprocessor.region.classes", regions},
 	)
 }

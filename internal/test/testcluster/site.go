@@ -118,8 +118,18 @@ func (c *Cluster) hdfsSite() []property {
 	)
 }
 
+// oldEndpoint is HBase 1's coprocessor for loads.
+const oldEndpoint = "org.apache.hadoop.hbase.security.access.SecureBulkLoadEndpoint"
+
+func (c *Cluster) endpoint() []property {
+	if !c.Endpoint || c.Kerberos != nil {
+		return nil
+	}
+	return []property{{"hbase.coprocessor.region.classes", oldEndpoint}}
+}
+
 func (c *Cluster) hbaseSite() []property {
-	return append(c.secureHBase(), append([]property{
+	return append(append(c.secureHBase(), c.endpoint()...), append([]property{
 		{"hbase.rootdir", c.FS() + "/hbase"},
 		{"hbase.cluster.distributed", "true"},
 		{"hbase.zookeeper.quorum", "localhost"},

@@ -17,8 +17,8 @@ import (
 
 const usage = `usage: cluster COMMAND [-dir DIR] …
 
-  up [-dir DIR] [-port P] [-rs N] [-dn N] [-ha] [-hbase V] [-hadoop V] [-hdfs] [-yarn] [-measure] [-kerberos RPC,TRANSFER,HBASE]
-                                                          start an empty cluster, -hbase and -hadoop: versions of Maven, -hdfs: without HBase, -yarn: with YARN, -measure: JVMs at full
+  up [-dir DIR] [-port P] [-rs N] [-dn N] [-ha] [-hbase V] [-hadoop V] [-endpoint] [-hdfs] [-yarn] [-measure] [-kerberos RPC,TRANSFER,HBASE]
+                                                          start an empty cluster, -hbase and -hadoop: versions of Maven, -endpoint: of HBase 1, for loads, -hdfs: without HBase, -yarn: with YARN, -measure: JVMs at full
                                                           speed, -kerberos: secured, with these protections, + between those
                                                           that are offered side by side, or aes for TRANSFER; prints its conf folder
   down                                                    kill it
@@ -69,6 +69,7 @@ func run(ctx context.Context, args []string) error {
 		flags.BoolVar(&o.HA, "ha", false, "")
 		flags.StringVar(&o.HBase, "hbase", "", "")
 		flags.StringVar(&o.Hadoop, "hadoop", "", "")
+		flags.BoolVar(&o.Endpoint, "endpoint", false, "")
 		flags.BoolVar(&o.HDFSOnly, "hdfs", false, "")
 		flags.BoolFunc("yarn", "", func(string) error { o.YARN = &testcluster.YARN{}; return nil })
 		flags.BoolVar(&o.Measure, "measure", false, "")

@@ -175,7 +175,7 @@ public final class Oracle {
     Permission.Action[] actions = new Permission.Action[rights.length()];
     for (int i = 0; i < actions.length; i++) {
       for (Permission.Action action : Permission.Action.values()) {
-        if (action.name().charAt(0) == rights.charAt(i)) {
+        if ((char) action.code() == rights.charAt(i)) {
           actions[i] = action;
         }
       }
