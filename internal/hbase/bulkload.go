@@ -61,12 +61,13 @@ func (r *BulkLoadHFileRequest) build(m *message) {
 		m.message(2, file.build)
 	}
 	m.bool(3, true)
+	if r.Way == PlainLoad { // HBase 1 does not know the rest
+		return
+	}
 	if r.Token != nil {
 		m.message(4, r.Token.build)
 	}
-	if r.Way == StagedLoad {
-		m.string(5, r.Bulk)
-	}
+	m.string(5, r.Bulk)
 }
 
 // buildEndpoint builds SecureBulkLoad.proto's SecureBulkLoadHFilesRequest{1 family_path, 2 assign_seq_num, 3 fs_token,

@@ -54,9 +54,12 @@ func (r release) is(versions ...string) bool {
 	return slices.ContainsFunc(versions, func(v string) bool { return strings.HasPrefix(string(r), v) })
 }
 
-// large reports whether the large oracle can be compiled with the release. Of some releases hbase-mapreduce, which it
-// uses, is not served.
-func (r release) large() bool { return string(r) == "" || r.is("/", "2.4.", "2.5.", "2.6.1") }
+// large reports whether the large oracle can be compiled with the release: not with Hadoop 2, and of some releases
+// hbase-mapreduce, which it uses, is not served.
+func (r release) large() bool {
+	_, hadoop, _ := strings.Cut(string(r), "/")
+	return !strings.HasPrefix(hadoop, "2.") && (string(r) == "" || r.is("/", "2.4.", "2.5.", "2.6.1"))
+}
 
 // pom returns pom.xml for this release: Hadoop 2's list of versions names a ZooKeeper that is too old for HBase.
 func (r release) pom(common []byte) []byte {
@@ -92,7 +95,7 @@ func (r release) sources() ([]string, error) {
 		files = append(files, r.own(e.Name()))
 	}
 	if !r.large() {
-		files = append(files, "java/other/Oracle.java")
+		files = append(files, "java/other/Oracle.java", "java/Protos.java")
 	}
 	return files, nil
 }

@@ -53,7 +53,7 @@ func TestReleases(t *testing.T) {
 		zooKeeper                 string // if it is another one
 		small                     bool   // oracle
 	}{{"", "", "", "", false}, {"2.4.18", "", "-Dhbase.version=2.4.18", "", false}, {"", "3.3.6", "-Dhadoop.version=3.3.6", "", false},
-		{"2.4.18", "2.10.2", "-Dhbase.version=2.4.18 -Dhadoop.version=2.10.2", "3.5.7", false},
+		{"2.4.18", "2.10.2", "-Dhbase.version=2.4.18 -Dhadoop.version=2.10.2", "3.5.7", true},
 		{"2.1.4", "2.10.2", "-Dhbase.version=2.1.4 -Dhadoop.version=2.10.2", "3.4.10", true},
 		{"3.0.0-alpha-4", "", "-Dhbase.version=3.0.0-alpha-4 -Dhbase.thirdparty.version=4.1.4", "", true}} {
 		r := releaseOf(c.hbase, c.hadoop)

@@ -72,6 +72,7 @@ import org.apache.hadoop.hbase.HBaseConfiguration;
  *   quota PATH NAMES SPACE          of names and of bytes; - for none
  *   zone PATH KEY                   makes an empty directory an encryption zone
  *   erasure PATH POLICY             erasure coding of a directory
+ *   protos CLASS…                   the fields of messages, such as ClientProtos$GetRequest, and of those in them
  *   sasl-zookeeper PATH             starts a ZooKeeper that wants SASL, with its data in an empty local directory, and prints its port
  * Many commands in one JVM
  *   serve                           reads a command a line, arguments separated by TAB, until its input ends. Answers with the command's output,
@@ -188,6 +189,7 @@ public final class Oracle {
       case "fs": Tables.fs(need(a, 2, -1)); break;
       case "quota": Directories.quota(need(a, 4, 4)[1], a[2], a[3]); break;
       case "zone": Directories.zone(need(a, 3, 3)[1], a[2]); break;
+      case "protos": Protos.print(need(a, 2, -1), out); break;
       case "sasl-zookeeper": SaslZooKeeper.start(need(a, 2, 2)[1], out); break;
       case "erasure": Directories.erasure(need(a, 3, 3)[1], a[2]); break;
       case "compact": Compaction.major(need(a, 2, 2)[1]); break;

@@ -46,6 +46,7 @@ import org.apache.hadoop.util.ToolRunner;
  *   truncate TABLE -preserve
  *   grant USER TABLE RIGHTS
  *   fs ARGUMENTS…
+ *   protos CLASS…           the fields of messages, such as ClientProtos$GetRequest, and of those in them
  *   serve
  * </pre>
  */
@@ -89,6 +90,7 @@ public final class Oracle {
       case "compact": compact(TableName.valueOf(a[1])); break;
       case "truncate": truncate(TableName.valueOf(a[1])); break;
       case "grant": grant(a[1], TableName.valueOf(a[2]), a[3]); break;
+      case "protos": Protos.print(a, out); break;
       case "fs":
         if (ToolRunner.run(CONF, new FsShell(), Arrays.copyOfRange(a, 1, a.length)) != 0) {
           throw new IOException("hdfs dfs fails");
