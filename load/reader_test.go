@@ -575,3 +575,42 @@ func TestMalformedMeta(t *testing.T) {
 		}
 	}
 }
+
+// movingMeta finds hbase:meta first on one server, and then on another.
+type movingMeta struct {
+	finder
+	at []string
+}
+
+func (m *movingMeta) Meta(context.Context) (string, error) {
+	addr := m.at[0]
+	m.at = m.at[1:]
+	return addr, nil
+}
+
+// TestMetaThatMoves: a server that no longer has hbase:meta is not asked again.
+func TestMetaThatMoves(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	serve := func(name, exception string) string {
+		return hbasetest.Serve(t, func(hbasetest.Request) hbasetest.Answer {
+			asked = append(asked, name)
+			return hbasetest.Answer{Exception: "org.apache.hadoop.hbase." + exception}
+		}).Addr
+	}
+	limits, err := readSettings(new(siteconf.Conf))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := newServers(&movingMeta{at: []string{serve("old", "NotServingRegionException"), serve("new", "TableNotFoundException")}}, hbase.Options{User: "tina"})
+	t.Cleanup(all.close)
+	r := newReader(all, limits)
+	for range 3 {
+		if _, err := r.locate(t.Context(), "t", []byte("a")); err == nil {
+			t.Error("no error")
+		}
+	}
+	if !slices.Equal(asked, []string{"old", "new", "new"}) {
+		t.Errorf("asked %v", asked)
+	}
+}

@@ -107,5 +107,4 @@ func (s *servers) close() {
 		conn.Close()
 	}
 	s.closed = true
-	clear(s.conns)
 }

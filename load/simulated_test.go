@@ -781,3 +781,51 @@ func (f *closedFolder) Stat(name string) (storage.Info, error) {
 	}
 	return f.FS.Stat(name)
 }
+
+// TestLoadThatCantLookFirst: if the table can't be asked for the files' cells, or what it returned can't be recorded,
+// nothing is sent, because an equal cell could later be taken for a file's own.
+func TestLoadThatCantLookFirst(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		_, err := s.load(s.hooks(), s.write("1", "f", "a"))
+		s.do(err)
+		s.called = nil
+		full := errors.New("no space")
+		hooks := s.hooks()
+		hooks.ServedBefore = func([]HFile) error { return full }
+		if report, err := s.load(hooks, s.write("2", "f", "a")); !errors.Is(err, full) || *report != (Report{}) {
+			s.Errorf("not recorded: %+v, %v", report, err)
+		}
+		s.decide = func(c *simcluster.Call) (v simcluster.Verdict) {
+			if c.What == "Multi" {
+				v = simcluster.Verdict{Fate: simcluster.Refused, Exception: "org.apache.hadoop.hbase.security.AccessDeniedException"}
+			}
+			return v
+		}
+		if report, err := s.load(s.hooks(), s.write("2", "f", "a")); !errors.Is(err, ErrRefused) || *report != (Report{}) {
+			s.Errorf("not answered: %+v, %v", report, err)
+		}
+		s.wantCalls()
+		s.wantLeft(false, "2")
+	})
+}
+
+// TestSlowLoadGoesOn: a load whose regions take files one after another, each after minutes, goes on for longer than it
+// would wait without progress.
+func TestSlowLoadGoesOn(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		begun := time.Now()
+		s.decide = func(c *simcluster.Call) (v simcluster.Verdict) {
+			for start, after := range map[string]time.Duration{"t,g": 4 * time.Minute, "t,p": 8 * time.Minute} {
+				if c.What == "BulkLoadHFile" && c.On == start && time.Since(begun) < after {
+					v = simcluster.Verdict{Fate: simcluster.Refused, Exception: "org.apache.hadoop.hbase.RegionTooBusyException"}
+				}
+			}
+			return v
+		}
+		report, err := s.load(s.hooks(), s.write("1", "f", "a"), s.write("2", "f", "h"), s.write("3", "f", "q"))
+		if s.do(err); report.Files != 3 || time.Since(begun) < 8*time.Minute {
+			s.Errorf("%+v after %v", report, time.Since(begun))
+		}
+		s.wantRows("a h q", true, true, true)
+	})
+}

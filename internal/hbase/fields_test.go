@@ -41,13 +41,14 @@ func TestProtosOfVersions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		got = strings.TrimSpace(got) + "\n"
 		name := filepath.Join(protosFolder, version)
 		if *updateProtos {
-			if err := os.WriteFile(name, []byte(got+"\n"), 0o600); err != nil {
+			if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if want, err := os.ReadFile(name); err != nil || got+"\n" != string(want) {
+		if want, err := os.ReadFile(name); err != nil || got != string(want) {
 			t.Errorf("%s has other fields than %s: %v; write it with -update-protos", version, name, err)
 		}
 	}
@@ -68,6 +69,13 @@ func knownFields(t *testing.T, version string) map[string]bool {
 	return known
 }
 
+// skippedFields are fields that some version does not know, and skips, and why that does no harm.
+var skippedFields = map[string]string{
+	"RequestHeader 7":          "timeout: the server goes on with a call that nobody waits for, as HBase 1.2 does with its own clients",
+	"CreateNamespaceRequest 2": "nonce_group: a repeated request finds that the namespace exists, which is no error",
+	"CreateNamespaceRequest 3": "nonce: the same",
+}
+
 // TestSentFields: no request has a field that the version of HBase that it is for does not know.
 func TestSentFields(t *testing.T) {
 	t.Parallel()
@@ -84,6 +92,9 @@ func TestSentFields(t *testing.T) {
 		for _, way := range ways {
 			for _, sent := range sentRequests(t, way) {
 				for _, unknown := range unknownFields(known, sent.message, "", sent.bytes) {
+					if _, harmless := skippedFields[sent.message+" "+unknown]; harmless {
+						continue
+					}
 					t.Errorf("%s: %s has the field %s, which it does not know", file.Name(), sent.message, unknown)
 				}
 			}
