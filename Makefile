@@ -207,7 +207,7 @@ record-%:
 	.ci/record $*
 
 # Tries the versions of HBase and Hadoop in docs/versions.md, and writes its table. It takes about an hour, and goes on after the
-# versions that were tried with this commit.
+# versions that were tried with the same program.
 .PHONY: versions
 versions:
 	BULKLOAD_SUITE=versions go test -v -count=1 -timeout 4h -pgo=off -run 'TestVersions$$' ./cmd/bulkload -update-docs
