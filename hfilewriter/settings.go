@@ -101,6 +101,20 @@ func parseName[T ~uint8](what, name string, names map[T]string) (T, error) {
 func (c Compression) String() string { return nameOf(c, compressionNames) }
 func (e Encoding) String() string    { return nameOf(e, encodingNames) }
 
+// Needs returns the first version of HBase, from 1.2 on, that can read files with the settings, as two numbers, and the
+// setting that earlier ones do not know; 1 and 2, "" if all can.
+func (s Settings) Needs() (major, minor int, setting string) {
+	switch {
+	case s.Compression == CompressZSTD: // before, it is Hadoop's ZStandardCodec, which has no frames
+		return 2, 5, s.Compression.String()
+	case s.Bloom == BloomRowPrefix: // HBASE-20636
+		return 2, 2, s.Bloom.String()
+	case s.Encoding == EncodeRowIndexV1: // HBASE-16213
+		return 1, 4, s.Encoding.String()
+	}
+	return 1, 2, ""
+}
+
 // HasRows reports whether a reader of a whole row can skip files by the filter.
 func (b Bloom) HasRows() bool { return b == BloomRow || b == BloomRowPrefix }
 

@@ -10,6 +10,7 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/load"
 	"bulkload/jobs/pipeline/targets"
 	"bulkload/jobs/spec/jobfile"
 )
@@ -67,11 +68,30 @@ func (o *CheckedOutput) checkStatus(ctx context.Context) {
 	o.checkFiles(&answer)
 	o.checkClocks(&answer)
 	version := answer.status.Version
+	if err := o.checkKnown(version); err != nil {
+		o.list = append(o.list, Fail(checkVersion, err, "take another setting, in the table or in hfile"))
+		return
+	}
 	if slices.ContainsFunc(testedVersions, func(tested string) bool { return strings.HasPrefix(version, tested) }) {
 		o.ok(checkVersion, "HBase %s", version)
 	} else {
 		o.unknown(checkVersion, "HBase %s: not among the versions that were tried (docs/versions.md)", version)
 	}
+}
+
+// checkKnown refuses settings that the cluster's version of HBase does not know.
+func (o *CheckedOutput) checkKnown(version string) error {
+	var has [2]int
+	if n, _ := fmt.Sscanf(version, "%d.%d", &has[0], &has[1]); n < len(has) || o.Target == nil {
+		return nil
+	}
+	for _, f := range o.Target.Families {
+		if major, minor, setting := f.Settings.Needs(); has[0] < major || has[0] == major && has[1] < minor {
+			return errcode.TableSettings.Errorf("%w: family %s has %s, and HBase %s can't read such files: %d.%d and later can",
+				load.ErrRefused, f.Name, setting, version, major, minor)
+		}
+	}
+	return nil
 }
 
 // checkFiles compares the store files of a region, now and after the load, with the number from which HBase delays

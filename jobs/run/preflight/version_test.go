@@ -1,0 +1,47 @@
+package preflight
+
+import (
+	"errors"
+	"testing"
+
+	"bulkload/hfilewriter"
+	"bulkload/internal/errcode"
+	"bulkload/internal/test/testwords"
+	"bulkload/jobs/pipeline/targets"
+	"bulkload/load"
+)
+
+// TestOldVersionsKnowLess: settings that the cluster's HBase does not know are refused, by name.
+func TestOldVersionsKnowLess(t *testing.T) {
+	t.Parallel()
+	plain := hfilewriter.Settings{Compression: hfilewriter.CompressSnappy, Encoding: hfilewriter.EncodeFastDiff, Bloom: hfilewriter.BloomRow}
+	for _, c := range []struct {
+		change  func(*hfilewriter.Settings)
+		setting string
+		knows   string // the first version
+		not     string // the last that does not
+	}{
+		{func(*hfilewriter.Settings) {}, "", "1.2.12", ""},
+		{func(s *hfilewriter.Settings) { s.Encoding = hfilewriter.EncodeRowIndexV1 }, "ROW_INDEX_V1", "1.4.0", "1.3.6"},
+		{func(s *hfilewriter.Settings) { s.Bloom, s.BloomPrefix = hfilewriter.BloomRowPrefix, 4 }, "ROWPREFIX_FIXED_LENGTH", "2.2.0", "2.1.4"},
+		{func(s *hfilewriter.Settings) { s.Compression = hfilewriter.CompressZSTD }, "ZSTD", "2.5.0-hadoop3", "2.4.18"},
+		{func(s *hfilewriter.Settings) { s.Compression = hfilewriter.CompressZSTD }, "ZSTD", "3.0.0-alpha-4", "1.7.2"},
+	} {
+		s := plain
+		c.change(&s)
+		o := &CheckedOutput{}
+		for _, version := range []string{"", "a.b", c.knows, "10.0"} {
+			o.Target = &targets.Target{Families: []targets.TargetFamily{{Name: "f", Settings: plain}, {Name: "g", Settings: s}}}
+			if err := o.checkKnown(version); err != nil {
+				t.Errorf("%q: %v", version, err)
+			}
+		}
+		err := o.checkKnown(c.not)
+		if c.not != "" && (!errors.Is(err, load.ErrRefused) || errcode.Outermost(err) != errcode.TableSettings || !testwords.Names(err, "family g", c.setting, "HBase "+c.not)) {
+			t.Errorf("%s: %v", c.not, err)
+		}
+	}
+	if err := (&CheckedOutput{}).checkKnown("1.2.0"); err != nil {
+		t.Errorf("without a table: %v", err)
+	}
+}
