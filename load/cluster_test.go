@@ -714,3 +714,32 @@ func TestDisabledTable(t *testing.T) {
 		t.Errorf("Exist: %v", err)
 	}
 }
+
+// TestLoadIntoReadReplicas: a table with read replicas is loaded and read by its primary regions.
+func TestLoadIntoReadReplicas(t *testing.T) {
+	l := newLab(t)
+	table := l.real.UniqueTable(t)
+	if _, err := l.real.Oracle(t).Run("create", table, "f", "5", "TABLE:REGION_REPLICATION=2"); err != nil {
+		t.Fatal(err)
+	}
+	found, err := l.Table(t.Context(), table)
+	if err != nil || len(found.Regions) != 2 || found.Attributes["REGION_REPLICATION"] != "2" {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	files := []HFile{l.write("a", "f", "1", "2"), l.write("b", "f", "6")}
+	if report, err := l.LoadFrom(t.Context(), l.fs, table, files, Hooks{}); err != nil || report.Files != 2 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	findings, err := l.Probe(t.Context(), table, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range findings {
+		if f.Serving != Served {
+			t.Error(f.String())
+		}
+	}
+	if rows := l.scan(table, "", ""); len(rows) != 3 {
+		t.Error(rows)
+	}
+}

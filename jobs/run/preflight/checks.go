@@ -67,6 +67,7 @@ const (
 	checkFiles       = "files per region"
 	checkTTL         = "ttl"
 	checkReplication = "replication"
+	checkReplicas    = "read replicas"
 	checkRight       = "right to load"
 	checkRead        = "right to read"
 	checkPlace       = "file system"
@@ -88,6 +89,7 @@ func (o *CheckedOutput) Check(ctx context.Context) CheckResults {
 	o.checkCodecs()
 	o.checkTimes()
 	o.checkReplication()
+	o.checkReplicas()
 	o.checkReading(ctx)
 	o.checkRights(ctx)
 	o.checkZone()

@@ -10,9 +10,9 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/load"
 	"bulkload/jobs/pipeline/targets"
 	"bulkload/jobs/spec/jobfile"
+	"bulkload/load"
 )
 
 const (

@@ -2,12 +2,16 @@ package preflight
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/errcode"
 	"bulkload/internal/test/testwords"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/site"
 	"bulkload/jobs/pipeline/targets"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
 )
 
@@ -43,5 +47,21 @@ func TestOldVersionsKnowLess(t *testing.T) {
 	}
 	if err := (&CheckedOutput{}).checkKnown("1.2.0"); err != nil {
 		t.Errorf("without a table: %v", err)
+	}
+}
+
+// TestReadReplicas: of a table with read replicas the checks say when those show what was loaded.
+func TestReadReplicas(t *testing.T) {
+	t.Parallel()
+	for n, warned := range map[string]bool{"": false, "1": false, "3": true} {
+		o := &CheckedOutput{Loads: true, Table: &load.Table{Attributes: map[string]string{"REGION_REPLICATION": n}}}
+		var err error
+		if o.Site, err = site.Open(options.Options{}, jobfile.HBase{}, false); err != nil {
+			t.Fatal(err)
+		}
+		o.checkReplicas()
+		if (len(o.list) == 1 && o.list[0].State == Warning && strings.Contains(o.list[0].Detail, "3 replicas")) != warned || !warned && len(o.list) > 0 {
+			t.Errorf("%q: %+v", n, o.list)
+		}
 	}
 }
