@@ -42,3 +42,23 @@ func TestCreateWithoutTheRight(t *testing.T) {
 		}
 	}
 }
+
+// TestCreateRefuses: what no table can be made of is refused before the cluster is asked for anything.
+func TestCreateRefuses(t *testing.T) {
+	t.Parallel()
+	families := []Family{{Name: "f"}}
+	for what, c := range map[string]struct {
+		name     string
+		families []Family
+		splits   [][]byte
+	}{
+		"a bad name": {"n:a b", families, nil}, "no families": {"t", nil, nil}, "an empty split": {"t", families, [][]byte{{}}},
+		"splits in another order": {"t", families, [][]byte{{2}, {1}}},
+	} {
+		c1 := unconnected(t)
+		c1.servers = nil // whoever asks for a server panics
+		if made, err := c1.Create(t.Context(), c.name, c.families, c.splits); !errors.Is(err, ErrRefused) || made != "" {
+			t.Errorf("%s: %q, %v", what, made, err)
+		}
+	}
+}
