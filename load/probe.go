@@ -397,9 +397,9 @@ func (p *prober) round(ctx context.Context, all []*pendingProbe) (answered []*pe
 	return slices.DeleteFunc(answered, invalid), failed
 }
 
-// again reports whether the same opening of a region has given the same answer before. HBase 1 can have a region open on
-// two servers, each of which believes that it is alone. So the one that hbase:meta names is asked twice, and hbase:meta
-// before, between and after.
+// again reports whether the same opening of a region has given the same answer before. HBase 1 can have a region open
+// on two servers, each of which believes that it is alone. So the one that hbase:meta names is asked twice, and
+// hbase:meta before, between and after.
 func (q *pendingProbe) again() bool {
 	if b := q.before; b != nil && b.region.sameOpening(&q.region) && b.serving == q.serving {
 		return true

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 
@@ -81,14 +82,13 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 // with such a file would lose its rows. Without its family's folder, a later attempt to stage a file fails and leaves
 // it at its source.
 func (l *loadRun) removeFamilies(staging string) error {
-	removed := map[string]bool{}
+	families := map[string]bool{}
 	for _, f := range l.left {
-		if removed[f.Family] {
-			continue
-		}
-		removed[f.Family] = true
+		families[f.Family] = true
+	}
+	for _, family := range slices.Sorted(maps.Keys(families)) {
 		// Remove refuses a folder with files.
-		if err := l.fs.Remove(path.Join(staging, f.Family)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := l.fs.Remove(path.Join(staging, family)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: a region server goes on with an interrupted load: a file has come into staging folder "+
 				"%s since its files were moved back; run this again: %w", ErrUnavailable, l.token, err)
 		}

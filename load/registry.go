@@ -32,7 +32,8 @@ func findServers(conf *siteconf.Conf, options hbase.Options) (finder, error) {
 	case "RpcConnectionRegistry", "MasterRegistry":
 		return findRegistry(conf, options)
 	case "":
-		if conf.Get(quorumProperty, "") == "" && cmp.Or(conf.Get(bootstrapProperty, ""), conf.Get(mastersProperty, "")) != "" {
+		others := cmp.Or(conf.Get(bootstrapProperty, ""), conf.Get(mastersProperty, ""))
+		if conf.Get(quorumProperty, "") == "" && others != "" {
 			return findRegistry(conf, options)
 		}
 	case "ZKConnectionRegistry", "ZKAsyncRegistry":

@@ -128,8 +128,8 @@ func readZNode(ctx context.Context, addr, name string) (*znode, error) {
 			err = nil
 		case errors.Is(err, zk.ErrNoAuth), err.Error() == wantsSASL:
 			err = errcode.SecurityUnsupported.Errorf("%w: only clients that authenticate by SASL may read %s, which this "+
-				"program can't do: give it %s and %s (HBase 2.5 and later), which need no ZooKeeper, or let everybody read %[2]s (%[5]w)",
-				ErrRefused, name, mastersProperty, registryProperty, err)
+				"program can't do: give it %s and %s (HBase 2.5 and later), which need no ZooKeeper, or let everybody read "+
+				"%[2]s (%[5]w)", ErrRefused, name, mastersProperty, registryProperty, err)
 		case errors.Is(err, zk.ErrNoServer):
 			err = fmt.Errorf("it accepts connections and does not answer as ZooKeeper does: %w", err)
 		}

@@ -461,6 +461,21 @@ func TestFileDamagedAfterItWasChecked(t *testing.T) {
 	})
 }
 
+// TestDirectoryThatCantBeRecorded: a load of a directory that the ledger can't take sends nothing, and asks HBase for
+// nothing: it would be refused, too.
+func TestDirectoryThatCantBeRecorded(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		full := errors.New("no space")
+		l := newDirectoryLoad(s.out.Dir, "t", s.client, ledger.Open(&countedSaves{FS: s.fs, fail: full}, "/full"), nil)
+		d, err := l.recovered(s.Context())
+		s.do(err)
+		s.sim.DenyLoads(true)
+		if _, err = l.load(s.Context(), d); !errors.Is(err, full) || s.requests > 0 {
+			s.Errorf("%d requests, %v", s.requests, err)
+		}
+	})
+}
+
 // TestSimulatedCommand: the command that loads an output records it as its job does, and refuses one that lacks files.
 func TestSimulatedCommand(t *testing.T) {
 	simulated(t, func(s *simulation) {

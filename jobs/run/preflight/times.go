@@ -134,8 +134,8 @@ func (o *CheckedOutput) checkReplication() {
 	}
 }
 
-// checkReplicas says what the read replicas of the table's regions need to show what was loaded: a load is done when the
-// primary regions serve it, and only they are asked.
+// checkReplicas says what the read replicas of the table's regions need to show what was loaded: a load is done when
+// the primary regions serve it, and only they are asked.
 func (o *CheckedOutput) checkReplicas() {
 	const period = "hbase.regionserver.storefile.refresh.period"
 	if !o.Loads || o.Table == nil {
@@ -145,7 +145,7 @@ func (o *CheckedOutput) checkReplicas() {
 	if n == "" || n == "1" {
 		return
 	}
-	o.add(checkReplicas, Warning, "set "+period+" on the region servers, or run refresh_hfiles in the HBase shell where there "+
-		"is that command", "the table has %s replicas of each region: the run is done when the primary ones show its rows. "+
+	o.add(checkReplicas, Warning, "set "+period+" on the region servers, or run refresh_hfiles in the HBase shell where "+
+		"there is that command", "the table has %s replicas of each region: the run is done when the primary ones show its rows. "+
 		"The others look for new files every %s ms (%s here; 0: never)", n, o.Site.Conf.Get(period, "0"), period)
 }
