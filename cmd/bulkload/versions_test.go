@@ -244,7 +244,7 @@ var versionsTable = regexp.MustCompile(`(?s)<!-- made by make versions -->\n(.*)
 func TestVersions(t *testing.T) {
 	testcluster.OnlyIn(t, "versions")
 	// The last commit that changed the program.
-	commit, err := exec.Command("git", "log", "-1", "--format=%h", "--abbrev=10", "--", "*.go", ":!*_test.go", ":!internal/test", ":!tools").Output()
+	commit, err := exec.Command("git", "-C", repositoryRoot, "log", "-1", "--format=%h", "--abbrev=10", "--", "*.go", ":!*_test.go", ":!internal/test", ":!tools").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
