@@ -97,6 +97,7 @@ func TestALaterRunIsNotUndone(t *testing.T) {
 func TestWhatIsCorrected(t *testing.T) {
 	t.Parallel()
 	begun := &manifest.Manifest{State: manifest.Writing, Run: jobfile.RunInfo{ID: "old"}, Slices: []manifest.RecordedSlice{{}}}
+	loaded := &manifest.Manifest{State: manifest.Loaded, Run: jobfile.RunInfo{ID: "before"}, Slices: []manifest.RecordedSlice{{}}}
 	for name, c := range map[string]struct {
 		state     string // of the ledger's entry, of run "old"
 		options   options.Options
@@ -104,14 +105,17 @@ func TestWhatIsCorrected(t *testing.T) {
 		continues bool // a run that an earlier process began
 		want      string
 	}{
-		"nothing was loaded":                        {"", options.Options{}, nil, false, ""},
-		"loaded, and the output is gone":            {ledger.Loaded, options.Options{}, nil, false, ""},
-		"loaded, gone, and a reload is wanted":      {ledger.Loaded, options.Options{OnChange: options.Reload}, nil, false, "old"},
-		"loaded, gone, and forced":                  {ledger.Loaded, options.Options{Force: true}, nil, false, "old"},
-		"interrupted, gone, and a reload is wanted": {ledger.Loading, options.Options{OnChange: options.Reload}, nil, false, ""},
-		"interrupted, gone, and forced":             {ledger.Loading, options.Options{Force: true}, nil, false, "old"},
-		"loaded, and the output's run is replaced":  {ledger.Loaded, options.Options{OnChange: options.Reload}, begun, false, "old"},
-		"loaded, and the forced run goes on":        {ledger.Loaded, options.Options{Force: true}, nil, true, ""},
+		"nothing was loaded":                         {"", options.Options{}, nil, false, ""},
+		"loaded, and the output is gone":             {ledger.Loaded, options.Options{}, nil, false, ""},
+		"loaded, gone, and a reload is wanted":       {ledger.Loaded, options.Options{OnChange: options.Reload}, nil, false, "old"},
+		"loaded, gone, and forced":                   {ledger.Loaded, options.Options{Force: true}, nil, false, "old"},
+		"interrupted, gone, and a reload is wanted":  {ledger.Loading, options.Options{OnChange: options.Reload}, nil, false, ""},
+		"interrupted, gone, and forced":              {ledger.Loading, options.Options{Force: true}, nil, false, "old"},
+		"loaded, and the output's run is replaced":   {ledger.Loaded, options.Options{OnChange: options.Reload}, begun, false, "old"},
+		"loaded, and known by the output alone":      {"", options.Options{OnChange: options.Reload}, loaded, false, "before"},
+		"not loaded, and known by the output alone":  {"", options.Options{OnChange: options.Reload}, begun, false, ""},
+		"of the output and the ledger's, the latter": {ledger.Loaded, options.Options{OnChange: options.Reload}, loaded, false, "old"},
+		"loaded, and the forced run goes on":         {ledger.Loaded, options.Options{Force: true}, nil, true, ""},
 	} {
 		for _, load := range []bool{true, false} {
 			dir := t.TempDir()
