@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"bulkload/cell"
+	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/siteconf"
@@ -472,6 +473,51 @@ func TestDirectoryThatCantBeRecorded(t *testing.T) {
 		s.sim.DenyLoads(true)
 		if _, err = l.load(s.Context(), d); !errors.Is(err, full) || s.requests > 0 {
 			s.Errorf("%d requests, %v", s.requests, err)
+		}
+	})
+}
+
+// TestDirectoryIsCutAfterItsFirstFiles: a region splits after other regions have taken their files. What is left of the
+// directory is cut and loaded by the same command.
+func TestDirectoryIsCutAfterItsFirstFiles(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		l := newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil)
+		d, err := l.recovered(s.Context())
+		s.do(err)
+		settings, err := targets.TableSettings(s.out.Site, s.table(), "f")
+		s.do(err)
+		for _, f := range d.Files { // the last one gets a second row
+			if string(f.First) != "x" {
+				continue
+			}
+			var text bytes.Buffer
+			w, err := hfilewriter.NewWriter(&text, settings, hfilewriter.Provenance{})
+			s.do(err)
+			for _, row := range []string{"x", "z"} {
+				c := cellOf(row)
+				s.do(w.Append(&c))
+			}
+			_, err = w.Close()
+			s.do(err)
+			s.write(path.Join(s.out.Path, f.Path), text.Bytes())
+		}
+		d, err = l.recovered(s.Context())
+		s.do(err)
+		s.decide = func(c *simcluster.Call) (v simcluster.Verdict) {
+			if s.requests == 1 {
+				s.do(s.sim.Split("t", []byte("y")))
+			}
+			return v
+		}
+		report, err := l.load(s.Context(), d)
+		if s.do(err); report.Files != 4 {
+			s.Errorf("report %+v", report)
+		}
+		for _, row := range []string{"a", "h", "x", "z"} {
+			found, err := s.client.Exist(s.Context(), "t", []load.Lookup{{Row: []byte(row), Other: -1}})
+			if s.do(err); !found[0] {
+				s.Errorf("row %s is missing", row)
+			}
 		}
 	})
 }
