@@ -477,6 +477,23 @@ func TestDirectoryThatCantBeRecorded(t *testing.T) {
 	})
 }
 
+// TestDirectoryWhoseCutsAreUnknown: without the record of an interrupted cut nobody knows which files are halves of
+// others, so nothing is loaded, and nothing is said to be.
+func TestDirectoryWhoseCutsAreUnknown(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		folder := path.Join(s.out.Path, manifest.CutsDir)
+		s.do(s.fs.MkdirAll(folder, storage.DirPerm))
+		s.write(path.Join(folder, manifest.CutsName), []byte("{"))
+		l := newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil)
+		if d, err := l.recovered(s.Context()); err == nil || !testwords.Names(err, manifest.CutsName) {
+			s.Errorf("recovered: %+v, %v", d, err)
+		}
+		if err := l.checkServed(s.Context()); err == nil || !testwords.Names(err, manifest.CutsName) {
+			s.Errorf("served: %v", err)
+		}
+	})
+}
+
 // TestDirectoryIsCutAfterItsFirstFiles: a region splits after other regions have taken their files. What is left of the
 // directory is cut and loaded by the same command.
 func TestDirectoryIsCutAfterItsFirstFiles(t *testing.T) {
