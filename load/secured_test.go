@@ -478,3 +478,19 @@ func putFile(t *testing.T, real *testcluster.Cluster, fsys storage.FS, dir strin
 	}
 	return HFile{Family: "f", URI: fsys.URI(name), FirstRow: []byte(rows[0]), LastRow: []byte(rows[len(rows)-1])}
 }
+
+// TestSecuredPrincipalsWithoutHost: principals may be written out, as some distributions do, without _HOST.
+func TestSecuredPrincipalsWithoutHost(t *testing.T) {
+	real := testcluster.UseSecured(t)
+	table := granted(t, real, "RWXC")
+	const literal = "hbase/localhost@LAB.TEST"
+	conf := secured(t, real, masterProperty, literal, regionServerProperty, literal)
+	c, err := Connect(t.Context(), conf, Caller{Login: loginAs(t, real, "loader")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if n, err := rowsOf(t, c, table); err != nil || n != 0 {
+		t.Errorf("%d rows, %v", n, err)
+	}
+}
