@@ -146,6 +146,6 @@ func (o *CheckedOutput) checkReplicas() {
 		return
 	}
 	o.add(checkReplicas, Warning, "set "+period+" on the region servers, or run refresh_hfiles in the HBase shell where "+
-		"there is that command", "the table has %s replicas of each region: the run is done when the primary ones show its rows. "+
-		"The others look for new files every %s ms (%s here; 0: never)", n, o.Site.Conf.Get(period, "0"), period)
+		"there is that command", "the table has %s replicas of each region: the run is done when the primary ones show "+
+		"its rows. The others look for new files every %s ms (%s here; 0: never)", n, o.Site.Conf.Get(period, "0"), period)
 }
