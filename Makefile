@@ -210,6 +210,7 @@ record-%:
 # versions that were tried with the same program.
 .PHONY: versions
 versions:
+	BULKLOAD_SUITE=versions go test -count=1 -timeout 1h -vet=off -pgo=off -run 'TestProtosOfVersions$$' ./internal/hbase
 	BULKLOAD_SUITE=versions go test -v -count=1 -timeout 4h -pgo=off -run 'TestVersions$$' ./cmd/bulkload -update-docs
 
 # The packages that start goroutines or share data between them. CI= and -short skip tests that take long, or need a cluster or a
