@@ -206,11 +206,15 @@ mutants:
 record-%:
 	.ci/record $*
 
+# Compares the fields of HBase's messages that internal/hbase/testdata/protos has with the jars of each version.
+.PHONY: protos
+protos:
+	BULKLOAD_SUITE=protos go test -count=1 -timeout 1h -vet=off -pgo=off -run 'TestProtosOfVersions$$' ./internal/hbase
+
 # Tries the versions of HBase and Hadoop in docs/versions.md, and writes its table. It takes about an hour, and goes on after the
 # versions that were tried with the same program.
 .PHONY: versions
 versions:
-	BULKLOAD_SUITE=versions go test -count=1 -timeout 1h -vet=off -pgo=off -run 'TestProtosOfVersions$$' ./internal/hbase
 	BULKLOAD_SUITE=versions go test -v -count=1 -timeout 4h -pgo=off -run 'TestVersions$$' ./cmd/bulkload -update-docs
 
 # The packages that start goroutines or share data between them. CI= and -short skip tests that take long, or need a cluster or a

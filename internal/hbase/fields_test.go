@@ -32,7 +32,7 @@ const protosFolder = "testdata/protos"
 
 // TestProtosOfVersions: testdata/protos has the fields of these messages as each version of HBase has them.
 func TestProtosOfVersions(t *testing.T) {
-	testcluster.OnlyIn(t, "versions")
+	testcluster.OnlyIn(t, "protos")
 	for _, release := range []string{"1.2.12/2.10.2", "1.4.14/2.10.2", "1.7.2/2.10.2", "2.0.6/2.10.2", "2.1.4/2.10.2", "2.2.3/2.10.2", "2.3.6/2.10.2",
 		"2.4.18", "2.5.12-hadoop3/3.3.6", "2.6.1-hadoop3/3.4.2", "3.0.0-alpha-4/3.4.2"} {
 		version, _, _ := strings.Cut(release, "/")
