@@ -422,14 +422,18 @@ func (l *loadRun) checkStaging(table *Table) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range l.left {
-		if l.way == hbase.PlainLoad {
-			if err := l.checkPlain(f.URI, info.Owner); err != nil {
-				return err
-			}
-			continue
+	if l.way == hbase.PlainLoad {
+		var names []string
+		for _, f := range l.left {
+			names = append(names, f.path)
 		}
-		_, folder := storage.SplitURI(l.token)
+		if err := l.checkPlain(info.Owner, names...); err != nil {
+			return err
+		}
+		return l.checkTracker(table, info.Owner)
+	}
+	_, folder := storage.SplitURI(l.token)
+	for _, f := range l.left {
 		f.staged = path.Join(folder, f.Family, path.Base(f.path))
 	}
 	return l.checkTracker(table, info.Owner)

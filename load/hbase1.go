@@ -37,13 +37,13 @@ func (c *Cluster) oldState(ctx context.Context, id hbase.TableName) (state hbase
 		return 0, 0, fmt.Errorf("read the table's state: %w", err)
 	}
 	if record == nil {
-		return 0, 0, errcode.TableMissing.Wrap(notFound(fmt.Sprintf("there is no table %s", id)))
+		return 0, 0, noTable(id)
 	}
 	state, err = hbase.ParseTableState(record)
 	return state, written, err
 }
 
-// oldDefaults are what HBase 1's servers want to be told of a family, because they have no defaults themselves
+// oldDefaults are the attributes that HBase 1's servers require of a new family, because only its client has defaults
 // (HColumnDescriptor).
 var oldDefaults = map[string]string{
 	"VERSIONS": "1", "MIN_VERSIONS": "0", "TTL": "2147483647", "KEEP_DELETED_CELLS": "FALSE", "REPLICATION_SCOPE": "0",
@@ -76,29 +76,42 @@ func (l *loadRun) preparePlain() error {
 	return nil
 }
 
-// checkPlain refuses a file that HBase's user can't take from its place: a rename needs the right to write to its
-// folder, and the region reads it. The user is the owner of HBase's root folder. A right by group may suffice, but who
-// is in which group is not known here; if it does not, the region server says so.
-func (l *loadRun) checkPlain(uri, user string) error {
-	_, name := storage.SplitURI(uri)
-	const others, group, write, enter, read = 1, 8, 2, 1, 4
-	for _, place := range []struct {
-		name  string
-		right fs.FileMode
-		what  string
-	}{{name, read, "read"}, {path.Dir(name), write | enter, "take files from"}} {
-		info, err := l.fs.Stat(place.name)
-		if err != nil {
-			return fmt.Errorf("look at %s: %w", l.fs.URI(place.name), err)
+// checkPlain refuses files that HBase's user can't take from their places: a rename needs the right to write to the
+// folder, and the region reads the file. The user is the owner of HBase's root folder. A right by group may suffice, but
+// who is in which group is not known here; if it does not, the region server says so.
+func (l *loadRun) checkPlain(user string, names ...string) error {
+	const write, enter, read = 2, 1, 4
+	folders := map[string]bool{}
+	for _, name := range names {
+		if err := l.checkRight(user, name, read, "read"); err != nil {
+			return err
 		}
-		may := func(who fs.FileMode) bool { return info.Mode.Perm()&(place.right*who) == place.right*who }
-		if info.Owner != user && !may(others) && !may(group) {
-			return errcode.LoadFiles.Errorf("%w: HBase's user %s may not %s %s (mode %v, owner %s): this HBase 1 lacks the "+
-				"coprocessor SecureBulkLoadEndpoint, so its servers take the files in their own name; give others the right, "+
-				"or run this as %[2]s", ErrRefused, user, place.what, l.fs.URI(place.name), info.Mode.Perm(), info.Owner)
+		folder := path.Dir(name)
+		if folders[folder] {
+			continue
+		}
+		folders[folder] = true
+		if err := l.checkRight(user, folder, write|enter, "take files from"); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// checkRight refuses a file or folder for which only others than HBase's user can have a right.
+func (l *loadRun) checkRight(user, name string, right fs.FileMode, what string) error {
+	const others, group = 1, 8
+	info, err := l.fs.Stat(name)
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", l.fs.URI(name), err)
+	}
+	may := func(who fs.FileMode) bool { return info.Mode.Perm()&(right*who) == right*who }
+	if info.Owner == user || may(others) || may(group) {
+		return nil
+	}
+	return errcode.LoadFiles.Errorf("%w: HBase's user %s may not %s %s (mode %v, owner %s): this HBase 1 lacks the "+
+		"coprocessor SecureBulkLoadEndpoint, so its servers take the files in their own name; give others the right, "+
+		"or run this as %[2]s", ErrRefused, user, what, l.fs.URI(name), info.Mode.Perm(), info.Owner)
 }
 
 // waitMoved waits until hbase:meta shows another opening of a region than r: HBase 1's master answers before it moves a

@@ -88,7 +88,7 @@ func TestOldTableState(t *testing.T) {
 	})
 }
 
-// TestOldCreate: HBase 1 makes a namespace without a procedure, and wants to be told the defaults of a family.
+// TestOldCreate: HBase 1 makes a namespace without a procedure, and requires attributes of a family.
 func TestOldCreate(t *testing.T) {
 	simulatedOld(t, func(s *simulation) {
 		made, err := s.Create(s.Context(), "n:t", []Family{{Name: "f", Attributes: map[string]string{"VERSIONS": "3"}}}, [][]byte{[]byte("k")})

@@ -27,10 +27,15 @@ func (r *reader) tableState(ctx context.Context,
 		return 0, 0, fmt.Errorf("read the table's state in %s: %w", r.limits.meta, err)
 	}
 	if len(row) == 0 {
-		return 0, 0, errcode.TableMissing.Wrap(notFound(fmt.Sprintf("there is no table %s", id)))
+		return 0, 0, noTable(id)
 	}
 	state, err = hbase.ParseTableState(row[0].Value)
 	return state, row[0].Timestamp, err
+}
+
+// noTable is the ErrNotFound for a table that has no state.
+func noTable(id hbase.TableName) error {
+	return errcode.TableMissing.Wrap(notFound(fmt.Sprintf("there is no table %s", id)))
 }
 
 // regions reads a table's regions. Parents of a split, which stay until they are cleaned up, are left out. A region

@@ -88,7 +88,7 @@ func (l *loadRun) showProbe(probe, user string) error {
 	if err := storage.CreateFile(l.fs, probe, nil); err != nil {
 		return fmt.Errorf("write a file to try the load with: %w", err)
 	}
-	return errors.Join(l.checkPlain(l.fs.URI(probe), user), l.fs.Remove(probe))
+	return errors.Join(l.checkPlain(user, probe), l.fs.Remove(probe))
 }
 
 // moveProbe moves an empty file to where a region server would stage one of a family.

@@ -70,8 +70,7 @@ func (z *zooKeeper) server(ctx context.Context, znode string) (string, error) {
 
 // TableState is HBase 1's record of a table's state.
 //
-// One server of a quorum may be behind the others by a moment. So a table that was just truncated may seem unchanged,
-// until the next look, as with hbase:meta of a server that is no longer in charge.
+// One server of a quorum may lag the others by a moment, so a table that was just truncated may seem unchanged.
 func (z *zooKeeper) TableState(ctx context.Context, table string) (record []byte, written int64, err error) {
 	name := path.Join(z.parent, "table", table)
 	found, err := z.get(ctx, name)

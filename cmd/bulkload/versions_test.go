@@ -20,7 +20,7 @@ import (
 type version struct {
 	hbase, hadoop string
 	compression   string // of the tables: Hadoop 2 has no Snappy without its native library
-	standsFor     string // which distributions have it, or what is special
+	built         string // which distributions are built from it or near it, or what is special
 	endpoint      bool   // of HBase 1: the coprocessor for loads
 	kerberos      bool   // with AccessController, as another user than HBase's
 	faults        bool   // also with region servers that die and that hang
@@ -28,22 +28,22 @@ type version struct {
 
 // versions are those in docs/versions.md.
 var versions = []version{
-	{hbase: "1.2.12", hadoop: "2.10.2", compression: "gz", standsFor: "CDH 5.7 to 5.16; with the endpoint", endpoint: true},
-	{hbase: "1.4.14", hadoop: "2.10.2", compression: "gz", standsFor: "EMR 3, MRS 1.9 (1.3); without the endpoint", faults: true},
-	{hbase: "1.4.14", hadoop: "2.10.2", compression: "gz", standsFor: "the same with Kerberos, and so with the endpoint", kerberos: true},
-	{hbase: "1.7.2", hadoop: "2.10.2", compression: "gz", standsFor: "EMR 3.43 and later; without the endpoint"},
-	{hbase: "2.0.6", hadoop: "2.10.2", compression: "gz", standsFor: "HDP 3.1"},
-	{hbase: "2.1.4", hadoop: "2.10.2", compression: "gz", standsFor: "CDH 6.3", faults: true},
-	{hbase: "2.1.4", hadoop: "2.10.2", compression: "gz", standsFor: "CDH 6.3 with Kerberos", kerberos: true},
-	{hbase: "2.2.3", hadoop: "2.10.2", compression: "gz", standsFor: "MRS 3.1 and 3.2, CDP up to 7.1.6"},
-	{hbase: "2.3.6", hadoop: "2.10.2", compression: "gz", standsFor: "Aliyun EMR 5.8 (2.3.4)", faults: true},
-	{hbase: "2.4.18", hadoop: "2.10.2", compression: "gz", standsFor: "MRS 3.3 to 3.5, CDP 7.1.7 to 7.1.9, AWS EMR 6"},
-	{hbase: "2.5.12-hadoop3", hadoop: "3.3.6", compression: "snappy", standsFor: "its own release"},
-	{hbase: "2.5.12-hadoop3", hadoop: "3.4.2", compression: "snappy", standsFor: "its own release"},
-	{hbase: "2.6.1-hadoop3", hadoop: "3.3.6", compression: "snappy", standsFor: "MRS 3.6, Aliyun EMR 5.19"},
-	{hbase: "2.6.1-hadoop3", hadoop: "3.4.2", compression: "snappy", standsFor: "AWS EMR 7.8 to 7.10"},
-	{hbase: "2.6.4-hadoop3", hadoop: "3.4.2", compression: "snappy", standsFor: "AWS EMR 7.13, CDP 7.3.3 (2.6.3)"},
-	{hbase: "3.0.0-alpha-4", hadoop: "3.4.2", compression: "snappy", standsFor: "3.0"},
+	{hbase: "1.2.12", hadoop: "2.10.2", compression: "gz", built: "CDH 5.7 to 5.16; with the endpoint", endpoint: true},
+	{hbase: "1.4.14", hadoop: "2.10.2", compression: "gz", built: "EMR 3, MRS 1.9 (1.3); without the endpoint", faults: true},
+	{hbase: "1.4.14", hadoop: "2.10.2", compression: "gz", built: "the same with Kerberos, and so with the endpoint", kerberos: true},
+	{hbase: "1.7.2", hadoop: "2.10.2", compression: "gz", built: "EMR 3.43 and later; without the endpoint"},
+	{hbase: "2.0.6", hadoop: "2.10.2", compression: "gz", built: "HDP 3.1"},
+	{hbase: "2.1.4", hadoop: "2.10.2", compression: "gz", built: "CDH 6.3", faults: true},
+	{hbase: "2.1.4", hadoop: "2.10.2", compression: "gz", built: "CDH 6.3 with Kerberos", kerberos: true},
+	{hbase: "2.2.3", hadoop: "2.10.2", compression: "gz", built: "MRS 3.1 and 3.2, CDP up to 7.1.6"},
+	{hbase: "2.3.6", hadoop: "2.10.2", compression: "gz", built: "Aliyun EMR 5.8 (2.3.4)", faults: true},
+	{hbase: "2.4.18", hadoop: "2.10.2", compression: "gz", built: "MRS 3.3 to 3.5, CDP 7.1.7 to 7.1.9, AWS EMR 6"},
+	{hbase: "2.5.12-hadoop3", hadoop: "3.3.6", compression: "snappy", built: "its own release"},
+	{hbase: "2.5.12-hadoop3", hadoop: "3.4.2", compression: "snappy", built: "its own release"},
+	{hbase: "2.6.1-hadoop3", hadoop: "3.3.6", compression: "snappy", built: "MRS 3.6, Aliyun EMR 5.19"},
+	{hbase: "2.6.1-hadoop3", hadoop: "3.4.2", compression: "snappy", built: "AWS EMR 7.8 to 7.10"},
+	{hbase: "2.6.4-hadoop3", hadoop: "3.4.2", compression: "snappy", built: "AWS EMR 7.13, CDP 7.3.3 (2.6.3)"},
+	{hbase: "3.0.0-alpha-4", hadoop: "3.4.2", compression: "snappy", built: "3.0"},
 }
 
 // name is what a version's test and its result are named.
@@ -152,7 +152,7 @@ func (v *versionTrial) create(t *testing.T, job string) {
 func (v *versionTrial) fail(t *testing.T, table, job, server string, fail, back func(role string) error) {
 	t.Helper()
 	v.mustRun(t, "run", job, "--no-load")
-	begun := time.Time{}
+	var begun time.Time
 	var terminal bytes.Buffer
 	log := writer(func(record []byte) {
 		if begun.IsZero() && bytes.Contains(record, []byte(`msg="load begins"`)) {
@@ -289,7 +289,7 @@ func TestVersions(t *testing.T) {
 }
 
 func versionsHead() string {
-	head, rule := "| HBase | Hadoop | stands for | compression |", "|---|---|---|---|"
+	head, rule := "| HBase | Hadoop | distributions | compression |", "|---|---|---|---|"
 	for _, trial := range versionTrials {
 		head += " " + trial.name + " |"
 		rule += "---|"
@@ -355,13 +355,12 @@ func tryVersion(t *testing.T, v version) string {
 // line is a version's line of the table, if all of its trials succeeded.
 func (v version) line() string {
 	hbase := strings.TrimSuffix(v.hbase, "-hadoop3")
-	line := fmt.Sprintf("| %s | %s | %s | %s |", hbase, v.hadoop, v.standsFor, v.compression)
+	line := fmt.Sprintf("| %s | %s | %s | %s |", hbase, v.hadoop, v.built, v.compression)
 	for i := range versionTrials {
-		if said := " yes |"; v.faults || i < len(versionTrials)-faultTrials {
-			line += said
-		} else {
-			line += " |"
+		if v.faults || i < len(versionTrials)-faultTrials {
+			line += " yes"
 		}
+		line += " |"
 	}
 	return line + "\n"
 }

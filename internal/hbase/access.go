@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tsuna/gohbase/pb"
+	"google.golang.org/protobuf/proto"
 )
 
 // The numbers of AccessControl.proto's enums.
@@ -27,8 +28,18 @@ func (c *Conn) CheckRead(ctx context.Context, region []byte, table TableName, fa
 			m.uint(4, readAction)
 		})
 	})
-	service, method := "AccessControlService", "CheckPermissions"
+	return c.execService(ctx, region, "AccessControlService", "CheckPermissions", request, nil)
+}
+
+// execService calls a coprocessor of a region with a message built by hand, and reads its answer into answer, a
+// CoprocessorServiceResponse or nil. If the region has no such service, the error is the exception
+// UnknownProtocolException.
+func (c *Conn) execService(ctx context.Context, region []byte, service, method string, m message,
+	answer proto.Message) error {
+	if m.err != nil {
+		return c.connError(method, false, m.err)
+	}
 	return c.exchange(ctx, "ExecService", &pb.CoprocessorServiceRequest{Region: regionSpecifier(region),
-		Call: &pb.CoprocessorServiceCall{Row: []byte{}, ServiceName: &service, MethodName: &method, Request: request.bytes}},
-		nil)
+		Call: &pb.CoprocessorServiceCall{Row: []byte{}, ServiceName: &service, MethodName: &method, Request: m.bytes}},
+		answer)
 }

@@ -155,14 +155,8 @@ func (c *Conn) callLoader(ctx context.Context, way LoadWay, region []byte, metho
 	if way != EndpointLoad {
 		return c.call(ctx, method, m, visit)
 	}
-	if m.err != nil {
-		return c.connError(method, false, m.err)
-	}
-	service := "SecureBulkLoadService"
 	var answer pb.CoprocessorServiceResponse
-	err := c.exchange(ctx, "ExecService", &pb.CoprocessorServiceRequest{Region: regionSpecifier(region),
-		Call: &pb.CoprocessorServiceCall{Row: []byte{}, ServiceName: &service, MethodName: &method, Request: m.bytes}},
-		&answer)
+	err := c.execService(ctx, region, "SecureBulkLoadService", method, m, &answer)
 	if err != nil || visit == nil {
 		return err
 	}

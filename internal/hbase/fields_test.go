@@ -202,15 +202,15 @@ func sentRequests(t *testing.T, way LoadWay) (all []sentRequest) {
 		}
 	}
 	for i, sent := range all {
-		var call pb.CoprocessorServiceRequest
-		switch sent.message {
-		case "ExecServiceRequest":
-			all[i].message = "CoprocessorServiceRequest"
-			if err := proto.Unmarshal(sent.bytes, &call); err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, sentRequest{call.Call.GetMethodName() + "Request", call.Call.Request})
+		if sent.message != "ExecServiceRequest" {
+			continue
 		}
+		all[i].message = "CoprocessorServiceRequest"
+		var call pb.CoprocessorServiceRequest
+		if err := proto.Unmarshal(sent.bytes, &call); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, sentRequest{call.Call.GetMethodName() + "Request", call.Call.Request})
 	}
 	// The headers: a length of 4 bytes, and the message; a request's header has a length of its own.
 	header, err := appendConnectionHeader(nil, ClientService, "tina")
