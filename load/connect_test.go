@@ -215,7 +215,7 @@ func TestNoServerOfTheQuorum(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_, err = c.servers.finder.(*zooKeeper).get(timed(t), "/hbase/master")
+	_, err = c.servers.finder.(*zooKeeper).get(timed(t), "/hbase/master", false)
 	if !errors.Is(err, ErrUnavailable) || errcode.Outermost(err) != errcode.HBaseDown ||
 		!testwords.Names(err, "no-such-host.invalid:2181: ", closed+": ", "refused", silent+": no answer") {
 		t.Errorf("got %v", err)
@@ -285,9 +285,12 @@ func TestQuorumIsForgottenLater(t *testing.T) {
 	}
 }
 
-// emptyZooKeeper is a server of ZooKeeper without znodes. Its answers are ConnectResponse and ReplyHeader of
-// zookeeper.jute.
-func emptyZooKeeper(t *testing.T) string {
+// emptyZooKeeper is a server of ZooKeeper without znodes.
+func emptyZooKeeper(t *testing.T) string { return fakeZooKeeper(t, nil) }
+
+// fakeZooKeeper is a server of ZooKeeper that lags behind its leader: it has no znodes until a client asks it to
+// sync. From then on all have the same content. nil: the leader has none either.
+func fakeZooKeeper(t *testing.T, content []byte) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -300,15 +303,20 @@ func emptyZooKeeper(t *testing.T) string {
 			if err != nil {
 				return
 			}
-			go answerNoNode(conn)
+			go answerAsZooKeeper(conn, content)
 		}
 	}()
 	return listener.Addr().String()
 }
 
-func answerNoNode(conn net.Conn) {
+// answerAsZooKeeper gives ConnectResponse, then ReplyHeader with SyncResponse or GetDataResponse (zookeeper.jute).
+func answerAsZooKeeper(conn net.Conn, content []byte) {
 	defer conn.Close()
-	const noNode = -101
+	const (
+		getData, sync = 4, 9
+		noNode        = -101
+	)
+	synced := false
 	for begun := false; ; begun = true {
 		var size int32
 		if binary.Read(conn, binary.BigEndian, &size) != nil {
@@ -319,17 +327,45 @@ func answerNoNode(conn net.Conn) {
 			return
 		}
 		var answer []any
-		if begun {
-			answer = []any{int32(16), request[:4], int64(1), int32(noNode)} // length, the request's xid, zxid, error
+		if !begun {
+			answer = []any{int32(0), int32(20_000), int64(1), int32(16), make([]byte, 16)} // version, timeout, session, password
 		} else {
-			// length, version, timeout, session, password
-			answer = []any{int32(36), int32(0), int32(20_000), int64(1), int32(16), make([]byte, 16)}
+			xid, op, path := request[:4], binary.BigEndian.Uint32(request[4:]), request[8:]
+			switch {
+			case op == sync:
+				synced = true
+				answer = []any{xid, int64(1), int32(0), path} // zxid, error
+			case op == getData && synced && content != nil:
+				answer = []any{xid, int64(1), int32(0), int32(len(content)), content, make([]byte, 68)} // and Stat
+			default:
+				answer = []any{xid, int64(1), int32(noNode)}
+			}
 		}
+		length := 0
 		for _, field := range answer {
+			length += binary.Size(field)
+		}
+		for _, field := range append([]any{int32(length)}, answer...) {
 			if binary.Write(conn, binary.BigEndian, field) != nil {
 				return
 			}
 		}
+	}
+}
+
+// TestTableStateOfAFollower: the server of the quorum that is asked may not have got the latest state of a table yet.
+func TestTableStateOfAFollower(t *testing.T) {
+	enabled := []byte("\xff\x00\x00\x00\x00PBUF\x08\x00") // RecoverableZooKeeper's header without an identifier
+	keeper, err := findZooKeeper(siteOf(quorumProperty, fakeZooKeeper(t, enabled)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, _, err := keeper.TableState(timed(t), "t")
+	if err != nil || record == nil {
+		t.Fatalf("state %x, %v", record, err)
+	}
+	if state, err := hbase.ParseTableState(record); state != hbase.Enabled || err != nil {
+		t.Error(state, err)
 	}
 }
 

@@ -53,7 +53,7 @@ func (z *zooKeeper) Meta(ctx context.Context) (string, error) {
 // next: a server that no longer has that role refuses, and the address is looked up again.
 func (z *zooKeeper) server(ctx context.Context, znode string) (string, error) {
 	name := path.Join(z.parent, znode)
-	found, err := z.get(ctx, name)
+	found, err := z.get(ctx, name, false)
 	if err != nil {
 		return "", err
 	}
@@ -70,10 +70,11 @@ func (z *zooKeeper) server(ctx context.Context, znode string) (string, error) {
 
 // TableState is HBase 1's record of a table's state.
 //
-// One server of a quorum may lag the others by a moment, so a table that was just truncated may seem unchanged.
+// A server of a quorum may lag behind the others, which would make a table that was just truncated seem unchanged. So it
+// first gets what its leader has.
 func (z *zooKeeper) TableState(ctx context.Context, table string) (record []byte, written int64, err error) {
 	name := path.Join(z.parent, "table", table)
-	found, err := z.get(ctx, name)
+	found, err := z.get(ctx, name, true)
 	if err != nil || found == nil {
 		return nil, 0, err
 	}
@@ -90,18 +91,18 @@ type znode struct {
 	written int64 // epoch milliseconds
 }
 
-// get reads a znode; nil if there is none.
-func (z *zooKeeper) get(ctx context.Context, name string) (*znode, error) {
+// get reads a znode; nil if there is none. With sync it has every change that the quorum had accepted before.
+func (z *zooKeeper) get(ctx context.Context, name string, sync bool) (*znode, error) {
 	return first(ctx, &z.quorum, name, func(ctx context.Context, addr string) (*znode, error) {
-		return readZNode(ctx, addr, name)
+		return readZNode(ctx, addr, name, sync)
 	})
 }
 
 // wantsSASL is how the client says SESSIONCLOSEDREQUIRESASLAUTH (zookeeper.sessionRequireClientSASLAuth).
 const wantsSASL = "unknown error: -124"
 
-// readZNode reads a znode from one server; nil if there is none.
-func readZNode(ctx context.Context, addr, name string) (*znode, error) {
+// readZNode reads a znode from one server, for get.
+func readZNode(ctx context.Context, addr, name string, sync bool) (*znode, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", addr) // a session would retry forever without saying why
 	if err != nil {
@@ -119,7 +120,15 @@ func readZNode(ctx context.Context, addr, name string) (*znode, error) {
 	got := make(chan answer, 1)
 	go func() {
 		var found *znode
-		data, stat, err := session.Get(name)
+		var data []byte
+		var stat *zk.Stat
+		var err error
+		if sync {
+			_, err = session.Sync(name)
+		}
+		if err == nil {
+			data, stat, err = session.Get(name)
+		}
 		switch {
 		case err == nil:
 			found = &znode{data, stat.Mtime}
