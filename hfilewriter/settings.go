@@ -101,18 +101,28 @@ func parseName[T ~uint8](what, name string, names map[T]string) (T, error) {
 func (c Compression) String() string { return nameOf(c, compressionNames) }
 func (e Encoding) String() string    { return nameOf(e, encodingNames) }
 
-// Needs returns the first version of HBase, from 1.2 on, that can read files with the settings, as two numbers, and the
-// setting that earlier ones do not know; 1 and 2, "" if all can.
-func (s Settings) Needs() (major, minor int, setting string) {
+// ReadableBy returns an error if a version of HBase ("2.1", "2.1.4-cdh6") can't read files with the settings. It says
+// which setting that version does not know, and which is the first that does. A text that is no version, and one before
+// 1.2, is not judged.
+func (s Settings) ReadableBy(version string) error {
+	type since struct{ major, minor int }
+	var has since
+	if n, _ := fmt.Sscanf(version, "%d.%d", &has.major, &has.minor); n < 2 {
+		return nil
+	}
+	first, setting := since{1, 2}, ""
 	switch {
 	case s.Compression == CompressZSTD: // before, it is Hadoop's ZStandardCodec, which has no frames
-		return 2, 5, s.Compression.String()
+		first, setting = since{2, 5}, s.Compression.String()
 	case s.Bloom == BloomRowPrefix: // HBASE-20636
-		return 2, 2, s.Bloom.String()
+		first, setting = since{2, 2}, s.Bloom.String()
 	case s.Encoding == EncodeRowIndexV1: // HBASE-16213
-		return 1, 4, s.Encoding.String()
+		first, setting = since{1, 4}, s.Encoding.String()
 	}
-	return 1, 2, ""
+	if setting == "" || has.major > first.major || has.major == first.major && has.minor >= first.minor {
+		return nil
+	}
+	return fmt.Errorf("HBase %s can't read files with %s; %d.%d and later can", version, setting, first.major, first.minor)
 }
 
 // HasRows reports whether a reader of a whole row can skip files by the filter.

@@ -81,14 +81,12 @@ func (o *CheckedOutput) checkStatus(ctx context.Context) {
 
 // checkKnown refuses settings that the cluster's version of HBase does not know.
 func (o *CheckedOutput) checkKnown(version string) error {
-	var has [2]int
-	if n, _ := fmt.Sscanf(version, "%d.%d", &has[0], &has[1]); n < len(has) || o.Target == nil {
+	if o.Target == nil {
 		return nil
 	}
 	for _, f := range o.Target.Families {
-		if major, minor, setting := f.Settings.Needs(); has[0] < major || has[0] == major && has[1] < minor {
-			return errcode.TableSettings.Errorf("%w: family %s has %s, and HBase %s can't read such files: %d.%d and later can",
-				load.ErrRefused, f.Name, setting, version, major, minor)
+		if err := f.Settings.ReadableBy(version); err != nil {
+			return errcode.TableSettings.Errorf("%w: family %s: %w", load.ErrRefused, f.Name, err)
 		}
 	}
 	return nil

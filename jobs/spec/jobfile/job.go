@@ -118,6 +118,9 @@ type HFileSettings struct {
 	MaxSize int64
 	// bytes of keys and columns above which a region is cut into slices, which are written in parallel; 0: 64 MiB
 	SliceSize int64
+	// the oldest HBase that is to read the files, such as "2.1"; "": any that this program knows. The files do not depend
+	// on it, so it is no part of the job's hash.
+	HBaseVersion string
 }
 
 // HBase says where the site files are, and who logs in.

@@ -1,6 +1,8 @@
 package jobfile
 
 import (
+	"regexp"
+
 	"bulkload/hfilewriter"
 	"bulkload/jobs/spec/yamldoc"
 )
@@ -16,6 +18,9 @@ func (h HFileSettings) Suggested() HFileSettings {
 	}
 	return h
 }
+
+// hbaseVersion is at least 1.2, which is the oldest that can take this program's files.
+var hbaseVersion = regexp.MustCompile(`^(1\.([2-9]|[1-9]\d)|[2-9]\.\d+)(\.\d+)?$`)
 
 func readHFile(j *Job, s *yamldoc.Section) {
 	h := &j.HFile
@@ -38,6 +43,9 @@ func readHFile(j *Job, s *yamldoc.Section) {
 	h.Settings.BlockSize = int(s.Size("block_size", 64<<10))
 	h.MaxSize = s.Size("max_size", 0)
 	h.SliceSize = s.Size("slice_size", 0)
+	if h.HBaseVersion = s.Text("hbase_version"); s.Has("hbase_version") && !hbaseVersion.MatchString(h.HBaseVersion) {
+		s.Fail("hbase_version", "%q is not a version of HBase from 1.2 on, such as '2.1' or 2.1.4", h.HBaseVersion)
+	}
 	checked := h.Settings
 	if checked.Bloom == hfilewriter.BloomRowPrefix && j.Regions.From == "table" {
 		checked.BloomPrefix = 1 // the table sets it
