@@ -499,3 +499,46 @@ func TestKeptFilesAreNotReplaced(t *testing.T) {
 		t.Errorf("the kept file was replaced (%v)", err)
 	}
 }
+
+// lostRename is a storage whose renames find no file, because a region server has just taken it, or for another reason.
+type lostRename struct {
+	storage.FS
+	taken bool
+}
+
+func (l *lostRename) Rename(from, _ string) error {
+	if l.taken {
+		if err := l.Remove(from); err != nil {
+			return err
+		}
+	}
+	return &fs.PathError{Op: "rename", Path: from, Err: fs.ErrNotExist}
+}
+
+// TestFileTakenAsItIsMovedAway: a file that a region server takes just before its cut moves it away is no loss, because
+// its parts exist. One that is still there must have moved.
+func TestFileTakenAsItIsMovedAway(t *testing.T) {
+	t.Parallel()
+	for _, taken := range []bool{true, false} {
+		w := DirectoryCutter{Out: localDir(t, storage.Local, t.TempDir(), nil)}
+		if err := os.WriteFile(filepath.Join(w.Out.Path, "file"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.Out.FS = &lostRename{storage.Local, taken}
+		if err := w.move("file"); taken && err != nil || !taken && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("taken %v: %v", taken, err)
+		}
+	}
+}
+
+// TestRecordOfCutsThatCantBeRead: it does not pass for a directory without cuts.
+func TestRecordOfCutsThatCantBeRead(t *testing.T) {
+	t.Parallel()
+	w := DirectoryCutter{Out: localDir(t, storage.Local, t.TempDir(), nil)}
+	if err := os.MkdirAll(w.path(), 0o700); err != nil { // a folder in its place
+		t.Fatal(err)
+	}
+	if err := w.Finish(); err == nil || !testwords.Names(err, manifest.CutsName) {
+		t.Error(err)
+	}
+}
