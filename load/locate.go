@@ -108,7 +108,7 @@ const nearby = 3
 func (r *reader) lookUpIn(ctx context.Context, meta *Region, table string, row []byte) (*Region, error) {
 	from := append(append([]byte(table+","), row...), ",:"...)
 	answer, err := r.scanOnce(ctx, r.limits.meta, meta,
-		&pb.Scan{StartRow: from, Reversed: proto.Bool(true), Column: metaColumns}, nearby)
+		&pb.Scan{StartRow: from, Reversed: proto.Bool(true), Column: metaColumns(r.replica)}, nearby)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (r *reader) lookUpIn(ctx context.Context, meta *Region, table string, row [
 			continue
 		}
 		known = true
-		if region, err := rows[i].region(); err != nil || region != nil && region.holds(row) {
+		if region, err := rows[i].region(r.replica); err != nil || region != nil && region.holds(row) {
 			return region, err
 		}
 	}

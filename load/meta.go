@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"bulkload/cell"
 	"bulkload/internal/errcode"
@@ -13,9 +14,19 @@ import (
 	"github.com/tsuna/gohbase/pb"
 )
 
-// metaColumns are the columns of hbase:meta that describe a region and its place.
-var metaColumns = []*pb.Column{{Family: []byte("info"), Qualifier: [][]byte{
-	[]byte("regioninfo"), []byte("server"), []byte("serverstartcode"), []byte("seqnumDuringOpen"), []byte("state")}}}
+// metaColumns are the columns of hbase:meta that describe a region and the place of one of its replicas; 0: of the region
+// itself (CatalogFamilyFormat.getServerColumn).
+func metaColumns(replica int) []*pb.Column {
+	var suffix string
+	if replica > 0 {
+		suffix = fmt.Sprintf("_%04X", replica)
+	}
+	c := &pb.Column{Family: []byte("info"), Qualifier: [][]byte{[]byte("regioninfo")}}
+	for _, name := range []string{"server", "serverstartcode", "seqnumDuringOpen", "state"} {
+		c.Qualifier = append(c.Qualifier, []byte(name+suffix))
+	}
+	return []*pb.Column{c}
+}
 
 // tableState reads table:state in hbase:meta, and when it was written (epoch milliseconds). A table without it is
 // ErrNotFound.
@@ -46,7 +57,7 @@ func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, err
 		table:   r.limits.meta,
 		next:    []byte(id.String() + ",,"),
 		stop:    []byte(id.String() + " ,,"), // a blank sorts right after the comma in hbase:meta's order of names
-		columns: metaColumns,
+		columns: metaColumns(r.replica),
 	}
 	r.metaScans.Add(1)
 	var rows metaRows
@@ -55,7 +66,7 @@ func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, err
 	}
 	var regions []Region
 	for i := range rows {
-		region, err := rows[i].region()
+		region, err := rows[i].region(r.replica)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: row %q: %w", r.limits.meta, rows[i].name, err)
 		}
@@ -69,7 +80,7 @@ func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, err
 // region reads the row of one region, by its name; nil if the region no longer exists. One without a server is
 // errInTransition.
 func (r *reader) region(ctx context.Context, name []byte) (*Region, error) {
-	found, err := r.get(ctx, r.limits.meta, &pb.Get{Row: name, Column: metaColumns})
+	found, err := r.get(ctx, r.limits.meta, &pb.Get{Row: name, Column: metaColumns(r.replica)})
 	if err != nil {
 		return nil, fmt.Errorf("read region %q in %s: %w", name, r.limits.meta, err)
 	}
@@ -79,7 +90,7 @@ func (r *reader) region(ctx context.Context, name []byte) (*Region, error) {
 			return nil, err
 		}
 	}
-	return row.region()
+	return row.region(r.replica)
 }
 
 // metaRow is one region's row in hbase:meta.
@@ -119,7 +130,8 @@ func readMeta(answer *hbase.Scanned) (metaRows, error) {
 }
 
 func (m *metaRow) add(c *cell.Cell) (err error) {
-	switch string(c.Qualifier) {
+	name, _, _ := strings.Cut(string(c.Qualifier), "_") // all columns are those of the same replica
+	switch name {
 	case "regioninfo":
 		if m.info, err = hbase.ParseRegionInfo(c.Value); err != nil {
 			err = fmt.Errorf("read %s: row %q: %w", metaTable, m.name, err)
@@ -147,8 +159,9 @@ func metaNumber(value []byte) int64 {
 	return int64(binary.BigEndian.Uint64(value))
 }
 
-// region is nil for the row of a region that is offline, split or a replica.
-func (m *metaRow) region() (*Region, error) {
+// region is one of the region's replicas, whose columns were read; 0: the region itself. It is nil for the row of a region
+// that is offline, split or a replica.
+func (m *metaRow) region(replica int) (found *Region, err error) {
 	switch {
 	case m.info == nil || m.info.Offline || m.info.Split || m.info.Replica != 0:
 		return nil, nil
@@ -156,6 +169,10 @@ func (m *metaRow) region() (*Region, error) {
 	case m.server == "" || m.state != "" && m.state != "OPEN":
 		return nil, fmt.Errorf("the region is not open (state %q, server %q): %w", m.state, m.server, errInTransition)
 	}
-	return &Region{Name: m.name, Start: m.info.Start, End: m.info.End, Server: m.server, startCode: m.startCode,
-		openSeq: m.openSeq, opened: m.opened}, nil
+	found = &Region{Name: m.name, Start: m.info.Start, End: m.info.End, Server: m.server, startCode: m.startCode,
+		openSeq: m.openSeq, opened: m.opened}
+	if replica > 0 {
+		found.Name, err = hbase.ReplicaName(m.name, replica)
+	}
+	return found, err
 }

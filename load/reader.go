@@ -23,6 +23,7 @@ type reader struct {
 	metaScans atomic.Int64 // of all regions of a table
 	closing   atomic.Int64 // scanners that are being closed
 	rate      *throttle.Limit
+	replica   int // which replica of each region is read; 0: the region itself
 }
 
 func newReader(servers *servers, limits settings) *reader {

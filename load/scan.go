@@ -16,6 +16,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
+// ReadReplica makes the scans that begin after it read a replica of each region, 1 to Replicas-1, instead of the region
+// itself (0). A replica shows the files that it knew when it last looked for them.
+func (c *Cluster) ReadReplica(replica int) { c.reader.replica = replica }
+
 // ScanRange visits the newest version of the cells of all rows from start (nil: the first) to before end (nil: the
 // last), in order, each once. The cells are valid during the call only. An error of visit ends the scan and is
 // returned.

@@ -46,6 +46,15 @@ func (t *Table) Splits() [][]byte {
 	return splits
 }
 
+// Replicas is how many servers serve each region: 1, or more with read replicas.
+func (t *Table) Replicas() int {
+	n, err := strconv.Atoi(t.Attributes["REGION_REPLICATION"])
+	if err != nil {
+		return 1
+	}
+	return n
+}
+
 // Family is a column family and its settings, named as HBase names them; absent ones have HBase's defaults.
 type Family struct {
 	Name              string

@@ -192,9 +192,10 @@ func (c *loadCommand) do(ctx context.Context, s *session) (report, error) {
 type verifyCommand struct {
 	Target string `arg:"" help:"A job file, or a directory of HFiles."`
 	dated
-	Live  bool   `help:"Compares the table with the job's source, instead of the files."`
-	All   bool   `help:"With --live: reads the whole table, and counts all rows that the source lacks."`
-	Stale string `placeholder:"FILE" help:"With --live: reads only the cells with the job's timestamp, and writes those that the source lacks to FILE."`
+	Live    bool   `help:"Compares the table with the job's source, instead of the files."`
+	All     bool   `help:"With --live: reads the whole table, and counts all rows that the source lacks."`
+	Stale   string `placeholder:"FILE" help:"With --live: reads only the cells with the job's timestamp, and writes those that the source lacks to FILE."`
+	Replica int    `placeholder:"N" help:"With --live: reads the Nth read replica of each region."`
 	metricsFlags
 }
 
@@ -211,7 +212,7 @@ func (c *verifyCommand) do(ctx context.Context, s *session) (report, error) {
 func (c *verifyCommand) verify(ctx context.Context, s *session) (*verify.Verification, error) {
 	info, err := os.Stat(c.Target)
 	if strings.Contains(c.Target, "://") || err == nil && info.IsDir() {
-		if c.Live || c.All || c.Stale != "" {
+		if c.Live || c.All || c.Stale != "" || c.Replica != 0 {
 			return nil, usage(errors.New("--live needs a job file: a directory alone names no table"))
 		}
 		if c.MetricsFile != "" || c.MetricsPush != "" {
@@ -230,17 +231,21 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*verify.Verific
 	if err != nil {
 		return nil, err
 	}
+	o := s.options()
+	o.Replica = c.Replica
 	switch {
+	case c.Replica < 0 || c.Replica > 0 && !c.Live:
+		return nil, usage(errors.New("--replica needs --live, and a number from 1 on: the region itself is read without it"))
 	case c.All && (!c.Live || c.Stale != ""):
 		return nil, usage(errors.New("--all needs --live, without --stale: it says how much of the table is read"))
 	case c.All:
-		return verify.WholeTable(ctx, job, s.options())
+		return verify.WholeTable(ctx, job, o)
 	case c.Stale != "" && !c.Live:
 		return nil, usage(errors.New("--stale needs --live: it lists cells of the table"))
 	case c.Stale != "":
-		return verify.ListStale(ctx, job, s.options(), c.Stale)
+		return verify.ListStale(ctx, job, o, c.Stale)
 	}
-	return verify.Job(ctx, job, s.options(), c.Live)
+	return verify.Job(ctx, job, o, c.Live)
 }
 
 type inspectCommand struct {

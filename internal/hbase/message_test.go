@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	"bulkload/internal/test/hbasetest"
@@ -199,6 +200,19 @@ func TestTableNames(t *testing.T) {
 	}
 }
 
+func TestReplicaNames(t *testing.T) {
+	const region = "n:t,5,1700000000000.0123456789abcdef0123456789abcdef."
+	name, err := ReplicaName([]byte(region), 10)
+	if err != nil || !strings.HasPrefix(string(name), "n:t,5,1700000000000_000A.") || len(name) != len(region)+len("_000A") {
+		t.Errorf("%q, %v", name, err)
+	}
+	for _, bad := range []string{"", "t,,1", ".0123456789abcdef0123456789abcdef", "0123456789abcdef0123456789abcdef."} {
+		if name, err := ReplicaName([]byte(bad), 1); err == nil {
+			t.Errorf("%q: %q", bad, name)
+		}
+	}
+}
+
 // FuzzMessages: no bytes make a parser panic, and a table's schema is written as it was read.
 func FuzzMessages(f *testing.F) {
 	f.Add([]byte("PBUF\x08\x05\x12\x06\x0a\x01n\x12\x01q\x1a\x01a\x22\x01b"))
@@ -208,6 +222,7 @@ func FuzzMessages(f *testing.F) {
 		_, _ = ParseRegionInfo(b)
 		_, _ = ParseServerZNode(b)
 		_, _ = ParseTableState(b)
+		_, _ = ReplicaName(b, 1)
 		var m pb.TableSchema
 		if proto.Unmarshal(b, &m) != nil {
 			return

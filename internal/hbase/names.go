@@ -2,6 +2,7 @@ package hbase
 
 import (
 	"bytes"
+	"crypto/md5"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -64,6 +65,18 @@ func tableName(m *pb.TableName) TableName {
 // regionSpecifier names a region by its whole name.
 func regionSpecifier(name []byte) *pb.RegionSpecifier {
 	return &pb.RegionSpecifier{Type: pb.RegionSpecifier_REGION_NAME.Enum(), Value: name}
+}
+
+// ReplicaName is the name of a region's read replica, 1 or more, by the region's own name: RegionInfo.createRegionName
+// puts "_0001" after the region's id, in hexadecimal digits, and the MD5 of all before it behind.
+func ReplicaName(region []byte, replica int) ([]byte, error) {
+	const hash = 2 * md5.Size // hexadecimal, between two dots
+	end := len(region) - len("..") - hash
+	if end < 0 || region[end] != '.' || region[len(region)-1] != '.' {
+		return nil, fmt.Errorf("region %q does not end in its hash", region)
+	}
+	name := fmt.Appendf(nil, "%s_%04X", region[:end], replica)
+	return fmt.Appendf(name, ".%x.", md5.Sum(name)), nil
 }
 
 // ParseZNode returns the protocol buffer of a znode: after RecoverableZooKeeper's metadata, and "PBUF".

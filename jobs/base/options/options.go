@@ -24,6 +24,7 @@ type Options struct {
 	Principal  string            // who logs in with Kerberos, using Keytab; "": as the job says
 	Keytab     string            // a file; set together with Principal
 	Wait       Wait              // for an input that does not exist yet
+	Replica    int               // which replica of each region a verification reads; 0: the region itself
 	Force      bool              // start over, even if the output already has the run's files
 	OnChange   OnChange          // what to do about a finished run whose input has changed
 	OnBusy     OnBusy            // what to do if another job loads into the table

@@ -183,6 +183,9 @@ func openVerifyRun(ctx context.Context, j *jobfile.Job, o options.Options, live 
 			return v, err
 		}
 	}
+	if v.cluster != nil {
+		v.cluster.ReadReplica(o.Replica) // tables were looked up by the regions themselves
+	}
 	return v, nil
 }
 
@@ -193,6 +196,10 @@ func (v *outputVerifier) open(ctx context.Context, of *verifyRun, live bool) (er
 		if table, err = site.LookUp(ctx, of.cluster, v.job.Table); err != nil {
 			return err
 		}
+	}
+	if n := of.options.Replica; n > 0 && table != nil && n >= table.Replicas() {
+		return errcode.TableSettings.Errorf("%w: table %s has no read replica %d of its regions: REGION_REPLICATION is %d",
+			load.ErrRefused, table.Name, n, table.Replicas())
 	}
 	if live {
 		v.cluster, v.kept = of.cluster, table != nil && keepsDeleted(table, nil)
@@ -348,6 +355,9 @@ func (r *Verification) addOutput() {
 func (v *outputVerifier) run(ctx context.Context, rows *sorting.Rows, o options.Options) error {
 	report := v.report
 	report.Against = "table " + v.job.Table
+	if o.Replica > 0 {
+		report.Against += fmt.Sprintf(", read replica %d", o.Replica)
+	}
 	if v.files != nil {
 		report.Against = v.files.FS.URI(v.files.Path)
 	}

@@ -141,11 +141,11 @@ func (o *CheckedOutput) checkReplicas() {
 	if !o.Loads || o.Table == nil {
 		return
 	}
-	n := o.Table.Attributes["REGION_REPLICATION"]
-	if n == "" || n == "1" {
+	n := o.Table.Replicas()
+	if n == 1 {
 		return
 	}
 	o.add(checkReplicas, Warning, "set "+period+" on the region servers, or run refresh_hfiles in the HBase shell where "+
-		"there is that command", "the table has %s replicas of each region: the run is done when the primary ones show "+
-		"its rows. The others look for new files every %s ms (%s here; 0: never)", n, o.Site.Conf.Get(period, "0"), period)
+		"there is that command", "the table has %d replicas of each region: the run is done when the primary ones show "+
+		"its rows. The others look for new files every %s ms (%s here; 0: never), and verify --live --replica reads them", n, o.Site.Conf.Get(period, "0"), period)
 }
