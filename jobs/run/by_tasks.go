@@ -32,8 +32,7 @@ func (b *TaskEngine) Always() EngineOf {
 // onEngine has the input sorted and the files written by tasks.
 type onEngine struct {
 	*runner
-	work   *tasks.Work
-	mapped *tasks.Mapped
+	work *tasks.Work
 }
 
 func (p *onEngine) begin(ctx context.Context, todo []*outputRun) (err error) {
@@ -84,12 +83,13 @@ func (p *onEngine) sort(ctx context.Context, _ []*outputRun) error {
 	}
 	var read int64
 	end := p.summary.Begin("sort", "")
-	if p.mapped, err = p.work.Map(ctx); err == nil {
-		read, err = p.mapped.Read(), p.mapped.Rejects(rejects)
+	failed := p.work.Map(ctx)
+	if err = failed; err == nil {
+		read, err = p.work.Read(), p.work.Rejects(rejects)
 	}
 	end(p.opened.source.Bytes, err)
-	if p.mapped == nil && failure.KindOf(err) == failure.Rejects {
-		err = tooManyRejects(err, p.work.Rejects(rejects))
+	if failed != nil && failure.KindOf(failed) == failure.Rejects {
+		err = tooManyRejects(failed, p.work.Rejects(rejects))
 	}
 	err = sorting.CloseRejects(rejects, err, read)
 	p.summary.SetRejects(rejects, p.opened.rejectsFile())
@@ -97,7 +97,7 @@ func (p *onEngine) sort(ctx context.Context, _ []*outputRun) error {
 		err = sorting.CheckRows(&p.opened.job.Input, read)
 	}
 	if err == nil {
-		p.rows, err = p.mapped.Rows(rejects.Count())
+		p.rows, err = p.work.Rows(rejects.Count())
 	}
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (p *onEngine) write(ctx context.Context, _ []*outputRun) error {
 		}
 	}
 	end := p.summary.Begin("write", "")
-	err := p.mapped.Reduce(ctx, stages)
+	err := p.work.Reduce(ctx, stages)
 	end(0, err)
 	for i, w := range p.opened.outputs {
 		if stages[i] != nil {

@@ -15,51 +15,44 @@ import (
 	"bulkload/partition"
 )
 
-// Mapped is a run whose map tasks are all done: all input is read and sorted.
-type Mapped struct {
-	work    *Work
-	results []*mapResult // one for each task
-	runs    [][]mapRun   // for each output
-}
-
 // mapShare is the share of the map tasks in the progress of both phases.
 const mapShare = 0.5
 
 // Map has the engine run the map tasks that are not done yet, and gathers the results of all. If another scheduler must
-// run them, the error is a *Pending.
-func (w *Work) Map(ctx context.Context) (*Mapped, error) {
+// run them, the error is a *Pending. Without an error all input is read and sorted.
+func (w *Work) Map(ctx context.Context) error {
 	var past priorAttempts
 	for asked := false; ; {
 		found, err := w.mapResults()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		m := &Mapped{work: w, results: make([]*mapResult, len(w.plan.Pieces))}
-		err = sideBySide(len(m.results), func(task int) (err error) {
-			m.results[task], err = w.soundRuns(task, found[task])
+		sound := make([]*mapResult, len(w.plan.Pieces))
+		err = sideBySide(len(sound), func(task int) (err error) {
+			sound[task], err = w.soundRuns(task, found[task])
 			return err
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		var missing []int
-		for task, a := range m.results {
+		for task, a := range sound {
 			if a == nil {
 				missing = append(missing, task)
 			}
 		}
 		if w.submits(MapPhase) {
-			return nil, &Pending{w.phase(MapPhase, planName, missing, 0, mapShare)}
+			return &Pending{w.phase(MapPhase, planName, missing, 0, mapShare)}
 		}
 		if len(missing) == 0 {
-			return m, m.gather()
+			return w.gather(sound)
 		}
 		if asked {
-			return nil, w.diagnose(MapPhase, missing, nil, past)
+			return w.diagnose(MapPhase, missing, nil, past)
 		}
 		past = w.priorAttempts(MapPhase, missing)
 		if asked, err = w.ask(ctx, w.phase(MapPhase, planName, missing, 0, mapShare), past, w.undoneMaps); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
@@ -170,11 +163,10 @@ func (w *Work) checkRuns(a *mapResult) error {
 	return nil
 }
 
-// gather checks the results against the plan: each split must have been read to its end once, by its task.
-func (m *Mapped) gather() error {
-	w := m.work
-	m.runs = make([][]mapRun, len(w.outputs))
-	for task, a := range m.results {
+// gather checks the results of all tasks against the plan: each split must have been read to its end once, by its task.
+func (w *Work) gather(all []*mapResult) error {
+	runs := make([][]mapRun, len(w.outputs))
+	for task, a := range all {
 		first, splits := w.plan.splitsOf(task, w.source.Files)
 		ended := map[int]bool{}
 		for _, e := range a.Ended {
@@ -188,38 +180,37 @@ func (m *Mapped) gather() error {
 		}
 		for _, share := range a.Shares {
 			if share.Run.Name != "" {
-				m.runs[share.Output] = append(m.runs[share.Output], mapRun{task, a.Attempt, share.Run})
+				runs[share.Output] = append(runs[share.Output], mapRun{task, a.Attempt, share.Run})
 			}
 		}
 	}
+	w.mapped, w.runs = all, runs
 	return nil
 }
 
-// Rejects passes on the rejects of all tasks. It returns the sink's error, or one that says that a log has changed.
-func (m *Mapped) Rejects(sink entry.RejectSink) error {
-	for _, a := range m.results {
-		if a.Log == nil {
-			continue
-		}
-		if err := a.Log.replay(m.work.home().sub(MapPhase, TaskFolder(a.Task), a.Attempt), m.work.source, sink); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Rejects passes on the rejects that map tasks have found in a run that failed, as far as the sink accepts them.
+// Rejects passes on the rejects of all map tasks, or, after Map has failed, of those that have left some. It returns the
+// sink's error, or one that says that a log has changed.
 func (w *Work) Rejects(sink entry.RejectSink) error {
+	replay := func(task int, of *identity, log *rejectLog) error {
+		if log == nil {
+			return nil
+		}
+		return log.replay(w.home().sub(MapPhase, TaskFolder(task), of.Attempt), w.source, sink)
+	}
+	if w.mapped != nil {
+		for task, a := range w.mapped {
+			if err := replay(task, &a.identity, a.Log); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	found, err := w.mapResults()
 	for task := 0; err == nil && task < len(w.plan.Pieces); task++ {
-		log, of := (*rejectLog)(nil), (*identity)(nil)
 		if report, _ := w.latestFailure(MapPhase, task, nil); len(found[task]) > 0 {
-			log, of = found[task][0].Log, &found[task][0].identity
+			err = replay(task, &found[task][0].identity, found[task][0].Log)
 		} else if report != nil {
-			log, of = report.Log, &report.identity
-		}
-		if log != nil {
-			err = log.replay(w.home().sub(MapPhase, TaskFolder(task), of.Attempt), w.source, sink)
+			err = replay(task, &report.identity, report.Log)
 		}
 	}
 	return err
@@ -228,32 +219,32 @@ func (w *Work) Rejects(sink entry.RejectSink) error {
 // Rows returns the sorted rows of each output, as a single process that reads all input would have them; nil for an
 // output that needs none. rejected is the number of rejected records. Closing the rows does not delete their sorted
 // runs.
-func (m *Mapped) Rows(rejected int64) ([]*sorting.Rows, error) {
-	regions := make([]int, len(m.work.plan.Outputs)) // number of each output's regions; 0 if it needs no rows
-	for i, out := range m.work.plan.Outputs {
+func (w *Work) Rows(rejected int64) ([]*sorting.Rows, error) {
+	regions := make([]int, len(w.plan.Outputs)) // number of each output's regions; 0 if it needs no rows
+	for i, out := range w.plan.Outputs {
 		if out.Target != nil {
 			regions[i] = len(out.Target.Splits) + 1
 		}
 	}
 	state := checkpoint.NewResumeState(regions)
-	for i, a := range m.results {
-		if err := state.Apply(checkpoint.Line{Checkpoint: &a.Checkpoint}, len(m.work.plan.Splits)); err != nil {
-			return nil, errcode.Digest.Errorf("%v: %w", &m.results[i].identity, err)
+	for i, a := range w.mapped {
+		if err := state.Apply(checkpoint.Line{Checkpoint: &a.Checkpoint}, len(w.plan.Splits)); err != nil {
+			return nil, errcode.Digest.Errorf("%v: %w", &w.mapped[i].identity, err)
 		}
 	}
-	all := make([]*sorting.Rows, len(m.work.outputs))
-	for i, out := range m.work.outputs {
+	all := make([]*sorting.Rows, len(w.outputs))
+	for i, out := range w.outputs {
 		if out.Target == nil {
 			continue
 		}
 		found := state.Outputs[i]
 		rows := &sorting.Rows{Read: state.Read, Rejected: rejected, Filtered: found.Filtered, Skipped: state.Skipped,
 			Regions: found.Regions, Files: found.Files}
-		for _, a := range m.results {
+		for _, a := range w.mapped {
 			rows.Times.Add(&a.Times)
 		}
 		var err error
-		if rows.Sorted, err = partition.OpenRuns(out.Target.Sorted, stored(m.work.home(), i, m.runs[i], nil)); err != nil {
+		if rows.Sorted, err = partition.OpenRuns(out.Target.Sorted, stored(w.home(), i, w.runs[i], nil)); err != nil {
 			return nil, errors.Join(err, sorting.CloseRows(all))
 		}
 		all[i] = rows
@@ -279,8 +270,8 @@ func (w *Work) watch(name string, total int, from, to float64) func(done, runnin
 }
 
 // Read returns the number of records that all tasks have read, including rejected ones.
-func (m *Mapped) Read() (n int64) {
-	for _, a := range m.results {
+func (w *Work) Read() (n int64) {
+	for _, a := range w.mapped {
 		n += a.Checkpoint.Read
 	}
 	return n

@@ -16,18 +16,18 @@ import (
 // Reduce has the engine run reduce tasks for the slices that the stages lack, and passes the slices to the stages. all
 // has an entry for each output; nil for an output that is written. If another scheduler must run the tasks, the error
 // is a *Pending.
-func (m *Mapped) Reduce(ctx context.Context, all []*writing.Stage) (err error) {
-	r := &reduction{Mapped: m, all: all, left: make([][]sorting.SliceWork, len(all))}
-	for i, w := range all {
-		if w == nil {
+func (w *Work) Reduce(ctx context.Context, all []*writing.Stage) (err error) {
+	r := &reduction{Work: w, all: all, left: make([][]sorting.SliceWork, len(all))}
+	for i, stage := range all {
+		if stage == nil {
 			continue
 		}
-		if r.left[i], err = w.Unfinished(); err != nil {
+		if r.left[i], err = stage.Unfinished(); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, w.Records.Flush()) }()
+		defer func() { err = errors.Join(err, stage.Records.Flush()) }()
 	}
-	if r.work.submits(ReducePhase) {
+	if r.submits(ReducePhase) {
 		return r.handOver()
 	}
 	var ran *ReducePlan
@@ -42,18 +42,18 @@ func (m *Mapped) Reduce(ctx context.Context, all []*writing.Stage) (err error) {
 		}
 		if asked { // the slices left have other task indexes than those that ran
 			missing, err := r.undone(ran, past)
-			return errors.Join(err, r.work.diagnose(ReducePhase, missing, nil, past))
+			return errors.Join(err, r.diagnose(ReducePhase, missing, nil, past))
 		}
-		ran, past = units, r.work.priorAttempts(ReducePhase, allTasks(units))
+		ran, past = units, r.priorAttempts(ReducePhase, allTasks(units))
 		if asked, err = r.run(ctx, units, past); err != nil {
 			return err
 		}
 	}
 }
 
-// reduction is the state of Mapped.Reduce.
+// reduction is the state of Work.Reduce.
 type reduction struct {
-	*Mapped
+	*Work
 	all  []*writing.Stage
 	left [][]sorting.SliceWork // for each output: the slices that are not accepted yet
 }
@@ -70,12 +70,12 @@ func (r *reduction) handOver() error {
 	}
 	units := r.units()
 	if err := r.checkMemory(units); err != nil {
-		r.work.options.Warnf("the reduce tasks' own --memory is not known here. With this command's, %v", err)
+		r.options.Warnf("the reduce tasks' own --memory is not known here. With this command's, %v", err)
 	}
-	if _, err := r.work.writeUnits(units); err != nil {
+	if _, err := r.writeUnits(units); err != nil {
 		return err
 	}
-	return &Pending{r.work.phase(ReducePhase, unitsName, allTasks(units), mapShare, 1)}
+	return &Pending{r.phase(ReducePhase, unitsName, allTasks(units), mapShare, 1)}
 }
 
 // checkMemory refuses reduce tasks that have too little memory to merge the runs of their output.
@@ -84,7 +84,7 @@ func (r *reduction) checkMemory(units *ReducePlan) error {
 		if !slices.ContainsFunc(units.Tasks, func(t reduceTask) bool { return t.Output == i }) {
 			continue
 		}
-		if _, err := slicesAtOnce(w.Rows.Sorted, r.work.home(), r.work.sizes.Memory); err != nil {
+		if _, err := slicesAtOnce(w.Rows.Sorted, r.home(), r.sizes.Memory); err != nil {
 			return err
 		}
 	}
@@ -93,16 +93,16 @@ func (r *reduction) checkMemory(units *ReducePlan) error {
 
 // run has the engine run reduce tasks. The memory of another scheduler's tasks is unknown, so it is not checked.
 func (r *reduction) run(ctx context.Context, units *ReducePlan, past priorAttempts) (asked bool, err error) {
-	if r.work.external == nil {
+	if r.external == nil {
 		if err := r.checkMemory(units); err != nil {
 			return false, err
 		}
 	}
-	name, err := r.work.writeUnits(units)
+	name, err := r.writeUnits(units)
 	if err != nil {
 		return false, err
 	}
-	return r.work.ask(ctx, r.work.phase(ReducePhase, name, allTasks(units), mapShare, 1), past,
+	return r.ask(ctx, r.phase(ReducePhase, name, allTasks(units), mapShare, 1), past,
 		func() ([]int, error) { return r.undone(units, past) })
 }
 
@@ -130,14 +130,14 @@ func (r *reduction) undone(units *ReducePlan, past priorAttempts) ([]int, error)
 
 // dropDamaged deletes a map attempt whose sorted run a reduce task could not read.
 func (r *reduction) dropDamaged(task int, past priorAttempts) {
-	report, _ := r.work.latestFailure(ReducePhase, task, past)
+	report, _ := r.latestFailure(ReducePhase, task, past)
 	if report == nil || report.Run == "" {
 		return
 	}
-	for _, a := range r.results {
-		at := r.work.home().sub(MapPhase, TaskFolder(a.Task), a.Attempt)
+	for _, a := range r.mapped {
+		at := r.home().sub(MapPhase, TaskFolder(a.Task), a.Attempt)
 		if strings.HasPrefix(report.Run, at.uri("")+"/") {
-			r.work.options.Warnf("%v, has left a run that can't be read; the same command does the task again", &a.identity)
+			r.options.Warnf("%v, has left a run that can't be read; the same command does the task again", &a.identity)
 			_ = at.fs.RemoveAll(at.dir) // if it stays, the next command fails with the same error
 		}
 	}
@@ -159,14 +159,14 @@ func (w *Work) writeUnits(units *ReducePlan) (name string, err error) {
 
 // units returns the reduce plan for all slices that are left.
 func (r *reduction) units() *ReducePlan {
-	plan := *r.work.plan
+	plan := *r.plan
 	plan.Splits, plan.Pieces = nil, nil // only map tasks need them
-	u := &ReducePlan{PlanID: r.work.id, Plan: &plan, Runs: r.runs}
+	u := &ReducePlan{PlanID: r.id, Plan: &plan, Runs: r.runs}
 	for i, w := range r.all {
 		if w == nil {
 			continue
 		}
-		u.Tasks = append(u.Tasks, reduceTasks(i, r.left[i], r.work.sizes.Task)...)
+		u.Tasks = append(u.Tasks, reduceTasks(i, r.left[i], r.sizes.Task)...)
 	}
 	return u
 }
@@ -199,18 +199,18 @@ func allTasks(u *ReducePlan) []int {
 // written returns the slices that tasks have written, whose files all exist, and that no stage has accepted. The files
 // of an accepted slice were moved away, perhaps only some of them, if a kill interrupted that.
 func (r *reduction) written() (map[sliceID]*foundSlice, error) {
-	found, err := readResults(r.work, ReducePhase, func() *reduceResult { return new(reduceResult) })
+	found, err := readResults(r.Work, ReducePhase, func() *reduceResult { return new(reduceResult) })
 	if err != nil {
 		return nil, err
 	}
 	all := slices.Concat(slices.Collect(maps.Values(found))...)
 	all = slices.DeleteFunc(all, func(a *reduceResult) bool { // results that contradict themselves
-		return a.Output < 0 || a.Output >= len(r.work.folders) || len(a.Units) != len(a.Slices)
+		return a.Output < 0 || a.Output >= len(r.folders) || len(a.Units) != len(a.Slices)
 	})
 	at := make([]folder, len(all))              // the folder of each result's files
 	sizes := make([]map[string]int64, len(all)) // their lengths by name
 	err = sideBySide(len(all), func(i int) (err error) {
-		at[i] = r.work.folders[all[i].Output].sub(ReducePhase, TaskFolder(all[i].Task), all[i].Attempt)
+		at[i] = r.folders[all[i].Output].sub(ReducePhase, TaskFolder(all[i].Task), all[i].Attempt)
 		sizes[i], err = at[i].sizes()
 		return err
 	})

@@ -125,11 +125,11 @@ func TestSplitsAreReadOnce(t *testing.T) {
 		"unknown":    {[2][]int{{0, 1}, {3}}, false},
 		"below zero": {[2][]int{{-1, 1}, {2}}, false},
 	} {
-		m := &Mapped{work: w}
+		var all []*mapResult
 		for task, splits := range c.splits {
-			m.results = append(m.results, resultOf(&attempt{identity: identity{Task: task}}, splits...))
+			all = append(all, resultOf(&attempt{identity: identity{Task: task}}, splits...))
 		}
-		if err := m.gather(); (err == nil) != c.sound || err != nil && failure.CodeOf(err) != errcode.Digest {
+		if err := w.gather(all); (err == nil) != c.sound || err != nil && failure.CodeOf(err) != errcode.Digest {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -176,7 +176,7 @@ func TestMemoryOfOthersTasks(t *testing.T) {
 		if err := w.home().make(); err != nil {
 			t.Fatal(err)
 		}
-		r := &reduction{Mapped: &Mapped{work: w}, all: []*writing.Stage{{Rows: &sorting.Rows{Sorted: sorted}}},
+		r := &reduction{Work: w, all: []*writing.Stage{{Rows: &sorting.Rows{Sorted: sorted}}},
 			left: [][]sorting.SliceWork{{{Number: 0, Size: 5}, {Number: 1, Size: 5}}}}
 		over, rest := SplitPending(r.handOver())
 		if over == nil || rest != nil || len(over.Phase.Tasks) != 1 {

@@ -61,8 +61,8 @@ type Assignment struct {
 	Properties map[string]string // of the site files, as far as tasks need them
 }
 
-// Work is a run by tasks. Its plan is in the output, so tasks may begin. The types prescribe the steps: Work.Map
-// returns Mapped, which has the rows, and Mapped.Reduce writes them.
+// Work is a run by tasks. Its plan is in the output, so tasks may begin. Map sorts all input, then there are Rows, which
+// Reduce writes.
 type Work struct {
 	engine   Engine
 	external *ExternalScheduler // nil: the engine runs the tasks
@@ -73,6 +73,10 @@ type Work struct {
 	plan     *Plan
 	id       string
 	folders  []runFolder // the run's folder in each output
+
+	// The results of all map tasks, once Map has succeeded.
+	mapped []*mapResult
+	runs   [][]mapRun // for each output
 }
 
 // Begin writes the plan of a run, or continues with the plan and the results that an earlier process of the same run
