@@ -59,7 +59,7 @@ func TestRowsThatExistByTasks(t *testing.T) {
 	l := existNight(t, "{live: overwrite}")
 	e := &runtest.InProcess{Options: options.Options{WorkDir: t.TempDir(), Properties: map[string]string{"fs.defaultFS": l.FS()}}}
 	sizes := tasks.Sizes{Task: 50_000, Memory: options.MinMemory} // a few tasks: each has its own connections
-	s, err := RunOnEngine(t.Context(), &run.TaskEngine{Engine: e, Sizes: sizes}, l.Job(t, livetest.Night21), l.Options())
+	s, err := run.Job(t.Context(), (&run.TaskEngine{Engine: e, Sizes: sizes}).Always(), l.Job(t, livetest.Night21), l.Options())
 	if err != nil {
 		t.Fatal(err)
 	}

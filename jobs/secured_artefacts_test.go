@@ -218,7 +218,7 @@ func TestSecuredArtefacts(t *testing.T) {
 	}
 	s.Who = jobfile.Kerberos{} // the ticket cache
 	clear(searched)
-	byTasks, err := RunOnEngine(t.Context(), &run.TaskEngine{Engine: &runtest.InProcess{Options: o}, Sizes: runtest.SmallTasks}, s.Job(t, second), o)
+	byTasks, err := run.Job(t.Context(), (&run.TaskEngine{Engine: &runtest.InProcess{Options: o}, Sizes: runtest.SmallTasks}).Always(), s.Job(t, second), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func storedSame(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	e := &runtest.InProcess{Options: options.Options{WorkDir: "work"}}
-	if _, err := RunOnEngine(t.Context(), &run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}, storedJob(t), options.Options{}); err != nil {
+	if _, err := run.Job(t.Context(), (&run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}).Always(), storedJob(t), options.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	runtest.EqualManifests(t, name, storedManifests(t, j, "here"), storedManifests(t, j, "out"))

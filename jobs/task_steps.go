@@ -15,12 +15,6 @@ import (
 	"bulkload/jobs/tasks"
 )
 
-// RunOnEngine is run.Job with a given engine; nil: in this process.
-func RunOnEngine(ctx context.Context, engine *run.TaskEngine, j *jobfile.Job, o options.Options) (
-	*summary.Summary, error) {
-	return run.Job(ctx, engine.Always(), j, o)
-}
-
 // PlanTasks carries a run up to its map tasks, which another scheduler then runs with bulkload task map. No task is
 // left if the run is finished, or if all of them are done.
 func PlanTasks(ctx context.Context, j *jobfile.Job, o options.Options, sizes tasks.Sizes) (*TaskReport, error) {
@@ -55,7 +49,7 @@ func FinishTasks(ctx context.Context, document string, o options.Options) (*summ
 	if err != nil {
 		return nil, err
 	}
-	return RunOnEngine(ctx, &run.TaskEngine{Engine: tasks.ExternalScheduler{}}, j, o)
+	return run.Job(ctx, (&run.TaskEngine{Engine: tasks.ExternalScheduler{}}).Always(), j, o)
 }
 
 // finished returns the summary of a run that was finished before. If its files were loaded, the table must serve them.
@@ -89,7 +83,7 @@ type TaskReport struct {
 // size if no other is given.
 func submitTasks(ctx context.Context, j *jobfile.Job, o options.Options, engine run.TaskEngine) (*TaskReport, error) {
 	engine.Task = cmp.Or(engine.Task, j.Engine.TaskSize)
-	s, err := RunOnEngine(ctx, &engine, j, o)
+	s, err := run.Job(ctx, engine.Always(), j, o)
 	r := &TaskReport{Outcome: s.Outcome, Run: s.Run, Tasks: []int{}}
 	r.Run.ID = s.Output(0).Run.ID // the ID that the tasks use; empty before the run is known
 	over, err := tasks.SplitPending(err)

@@ -202,7 +202,7 @@ func TestTaskFaults(t *testing.T) {
 			e := &runtest.InProcess{Options: options.Options{Memory: options.MinMemory, WorkDir: t.TempDir()}}
 			e.Instead = func(ctx context.Context, p tasks.Phase, task int) (bool, error) { return f.instead(ctx, e, p, task) }
 			by := &run.TaskEngine{Engine: e, Sizes: tasks.Sizes{Task: 100_000, Memory: options.MinMemory}}
-			_, err := jobs.RunOnEngine(t.Context(), by, jobtest.Check(t, dir, out), options.Options{})
+			_, err := run.Job(t.Context(), by.Always(), jobtest.Check(t, dir, out), options.Options{})
 			if f.code == "" && err != nil || f.code != "" && (failure.CodeOf(err) != f.code || !strings.Contains(err.Error(), f.says)) {
 				t.Fatalf("%s: %v", failure.CodeOf(err), err)
 			}
@@ -214,7 +214,7 @@ func TestTaskFaults(t *testing.T) {
 				t.Error("the output says that it is complete")
 			}
 			e.Ran = nil
-			if _, err := jobs.RunOnEngine(t.Context(), by, jobtest.Check(t, dir, out), options.Options{}); err != nil {
+			if _, err := run.Job(t.Context(), by.Always(), jobtest.Check(t, dir, out), options.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			if f.again != nil && !slices.Equal(e.Ran, f.again) {
@@ -254,7 +254,7 @@ func TestRejectsOfTasks(t *testing.T) {
 		jobdir.RejectsEvery(t, dir, every)
 		out := filepath.Join(dir, "out")
 		e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
-		s, err := jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{})
+		s, err := run.Job(t.Context(), (&run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}).Always(), jobtest.Check(t, dir, out), options.Options{})
 		if failure.CodeOf(err) != errcode.RejectColumns || !strings.Contains(err.Error(), jobdir.Parts(t, dir)[0]) {
 			t.Errorf("%s: %s: %v", what, failure.CodeOf(err), err)
 		}
@@ -290,11 +290,11 @@ func TestTasksThatCantBeMerged(t *testing.T) {
 	dir := jobdir.Check(t, jobdir.CheckJob, 100)
 	manyFiles(t, dir, 600)
 	e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
-	_, err := jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{})
+	_, err := run.Job(t.Context(), (&run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}).Always(), jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{})
 	if failure.CodeOf(err) != errcode.TaskMemory || e.Ran != nil {
 		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.Ran)
 	}
-	_, err = jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: e, Sizes: tasks.Sizes{Task: 1000, Memory: 100_000}}, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{})
+	_, err = run.Job(t.Context(), (&run.TaskEngine{Engine: e, Sizes: tasks.Sizes{Task: 1000, Memory: 100_000}}).Always(), jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{})
 	if failure.CodeOf(err) != errcode.TaskMemory || slices.ContainsFunc(e.Ran, func(s string) bool { return strings.HasPrefix(s, "reduce") }) {
 		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.Ran)
 	}
@@ -336,7 +336,7 @@ func TestPlannedSizesCount(t *testing.T) {
 	if none, err := jobs.GatherTasks(t.Context(), out, options.Options{}, tasks.Sizes{Task: 1, Memory: little}); err != nil || len(none.Tasks) > 0 {
 		t.Error(none, err)
 	}
-	if _, err := jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: tasks.ExternalScheduler{}, Sizes: tasks.Sizes{Task: 1, Memory: little}}, jobtest.Check(t, dir, out), options.Options{}); err != nil {
+	if _, err := run.Job(t.Context(), (&run.TaskEngine{Engine: tasks.ExternalScheduler{}, Sizes: tasks.Sizes{Task: 1, Memory: little}}).Always(), jobtest.Check(t, dir, out), options.Options{}); err != nil {
 		t.Error(err)
 	}
 	runtest.NoTasks(t, out)
@@ -375,7 +375,7 @@ func TestTaskOfAnotherProgram(t *testing.T) {
 		t.Errorf("%v is in the output", all)
 	}
 	e := &runtest.InProcess{}
-	if _, err := jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{}); err != nil {
+	if _, err := run.Job(t.Context(), (&run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}).Always(), jobtest.Check(t, dir, out), options.Options{}); err != nil {
 		t.Error(err)
 	}
 	var over *tasks.WrittenError
@@ -400,7 +400,7 @@ func TestEveryCallOfTasksFails(t *testing.T) {
 	faulty := &testfs.Failing{FS: local, Fault: new(testfs.Fault)}
 	storage.Local = faulty
 	run := func() error {
-		_, err := jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: &runtest.InProcess{Options: options.Options{WorkDir: dir}}, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{})
+		_, err := run.Job(t.Context(), (&run.TaskEngine{Engine: &runtest.InProcess{Options: options.Options{WorkDir: dir}}, Sizes: runtest.SmallTasks}).Always(), jobtest.Check(t, dir, out), options.Options{})
 		return err
 	}
 	if err := run(); err != nil {
@@ -460,7 +460,7 @@ func TestKilledTasks(t *testing.T) {
 		if i%2 == 1 {
 			by, how = nil, "in one process"
 		}
-		got, err := jobs.RunOnEngine(t.Context(), by, k.Read(t), k.Options())
+		got, err := run.Job(t.Context(), by.Always(), k.Read(t), k.Options())
 		if err != nil {
 			t.Fatalf("killed at %s, %s: %v", at, how, err)
 		}
@@ -503,7 +503,7 @@ func mappedOnly(t *testing.T, dir, out string) {
 	e.Instead = func(_ context.Context, p tasks.Phase, _ int) (bool, error) {
 		return p.Name == tasks.ReducePhase, errNoContainer
 	}
-	if _, err := jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{}); !errors.Is(err, errNoContainer) {
+	if _, err := run.Job(t.Context(), (&run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}).Always(), jobtest.Check(t, dir, out), options.Options{}); !errors.Is(err, errNoContainer) {
 		t.Fatal(err)
 	}
 }
@@ -512,7 +512,7 @@ func mappedOnly(t *testing.T, dir, out string) {
 func ranAgain(t *testing.T, dir, out string) (maps []string) {
 	t.Helper()
 	e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
-	if _, err := jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{}); err != nil {
+	if _, err := run.Job(t.Context(), (&run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}).Always(), jobtest.Check(t, dir, out), options.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, one := range e.Ran {
@@ -532,7 +532,7 @@ func TestPlanThatCantBeRead(t *testing.T) {
 	mappedOnly(t, dir, out)
 	for cause, want := range map[error]failure.Kind{storage.ErrUnavailable: failure.Later, fs.ErrPermission: failure.Refused, syscall.EIO: failure.Failed} {
 		e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
-		_, err := jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), unreadable("plan.json", cause))
+		_, err := run.Job(t.Context(), (&run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}).Always(), jobtest.Check(t, dir, out), unreadable("plan.json", cause))
 		if err == nil || failure.KindOf(err) != want || e.Ran != nil {
 			t.Errorf("%v: kind %d: %v; ran %v", cause, failure.KindOf(err), err, e.Ran)
 		}
@@ -554,7 +554,7 @@ func TestPlanThatCantBeRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
-		_, err := jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{})
+		_, err := run.Job(t.Context(), (&run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}).Always(), jobtest.Check(t, dir, out), options.Options{})
 		if failure.CodeOf(err) != errcode.ManifestVersion || failure.KindOf(err) != failure.Refused || !testwords.Names(err, "plan.json") || e.Ran != nil {
 			t.Errorf("%s: %v; ran %v", other, err, e.Ran)
 		}
@@ -609,7 +609,7 @@ func TestNewCauseOfFailure(t *testing.T) {
 				}
 				return instead(ctx, p, task)
 			}
-			_, err := jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{})
+			_, err := run.Job(t.Context(), (&run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}).Always(), jobtest.Check(t, dir, out), options.Options{})
 			return err
 		}
 		if down = "part-m-00002"; phase == "reduce" {
@@ -697,7 +697,7 @@ func TestRunsThatCantBeReached(t *testing.T) {
 			}
 			return true, tasks.Reduce(ctx, p.Document, task, unreadable("run", c.err))
 		}
-		_, err := jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{})
+		_, err := run.Job(t.Context(), (&run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}).Always(), jobtest.Check(t, dir, out), options.Options{})
 		if failure.KindOf(err) != c.kind {
 			t.Errorf("%s: kind %d: %v", what, failure.KindOf(err), err)
 		}
@@ -718,7 +718,7 @@ func TestRunsThatCantBeReached(t *testing.T) {
 		}}
 	}}
 	e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
-	if _, err := jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), o); err != nil || len(e.Ran) == 0 || e.Ran[0] != "map 2" {
+	if _, err := run.Job(t.Context(), (&run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}).Always(), jobtest.Check(t, dir, out), o); err != nil || len(e.Ran) == 0 || e.Ran[0] != "map 2" {
 		t.Errorf("without a replica of a run: %v; ran %v", err, e.Ran)
 	}
 	runtest.SameFiles(t, "lost", base, out)
@@ -787,7 +787,7 @@ func TestFoldersOfTasks(t *testing.T) {
 		failed = task
 		return true, tasks.Reduce(ctx, p.Document, task, without(e, func(name string) bool { return name == "result.json.tmp" }))
 	}
-	if _, err := jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}, j, options.Options{}); failure.CodeOf(err) != errcode.DiskFull || failed < 0 {
+	if _, err := run.Job(t.Context(), (&run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}).Always(), j, options.Options{}); failure.CodeOf(err) != errcode.DiskFull || failed < 0 {
 		t.Fatal(failed, err)
 	}
 	for _, name := range []string{"seller", "buyer", "index"} {
@@ -962,7 +962,7 @@ func TestOpensOfTasks(t *testing.T) {
 	manyFiles(t, dir, 12)
 	inTasks, inDriver := newOpeningFS(), newOpeningFS()
 	e := &runtest.InProcess{Options: options.Options{WorkDir: dir, Storage: inTasks.of}}
-	if _, err := jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{Storage: inDriver.of}); err != nil {
+	if _, err := run.Job(t.Context(), (&run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}).Always(), jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{Storage: inDriver.of}); err != nil {
 		t.Fatal(err)
 	}
 	maps, reduces := 0, 0

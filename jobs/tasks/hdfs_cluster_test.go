@@ -62,7 +62,7 @@ func TestTasksOnHDFS(t *testing.T) {
 	// no site files: the plan has what it needs of them
 	e := &runtest.InProcess{Options: options.Options{WorkDir: t.TempDir()}}
 	e.Options.Properties = map[string]string{"fs.defaultFS": strings.TrimSuffix(fsys.URI("/"), "/")}
-	s, err := jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}, l.Job(t, date), l.Options())
+	s, err := run.Job(t.Context(), (&run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}).Always(), l.Job(t, date), l.Options())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 	"bulkload/internal/test/jobtest"
 	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/sample"
-	"bulkload/jobs"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/run"
 	"bulkload/jobs/tasks"
@@ -77,7 +76,7 @@ func TestTasksThatSpill(t *testing.T) {
 	dir := jobdir.Check(t, jobdir.SlicedJob, jobdir.SpillingRows)
 	sizes := tasks.Sizes{Task: 1 << 30, Memory: options.MinMemory}
 	none := &runtest.InProcess{Options: options.Options{WorkDir: filepath.Join(dir, "check.yaml", "no folder")}}
-	_, err := jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: none, Sizes: sizes}, jobtest.Check(t, dir, filepath.Join(dir, "there")), options.Options{})
+	_, err := run.Job(t.Context(), (&run.TaskEngine{Engine: none, Sizes: sizes}).Always(), jobtest.Check(t, dir, filepath.Join(dir, "there")), options.Options{})
 	if err == nil || !strings.Contains(err.Error(), "no folder") {
 		t.Fatalf("the task does not spill: %v", err)
 	}
@@ -108,7 +107,7 @@ func TestEngineThatFollowed(t *testing.T) {
 	here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")
 	runtest.Must(t, jobtest.Check(t, dir, here), options.Options{})
 	e := &halfway{&runtest.InProcess{Options: options.Options{WorkDir: dir}}, map[string]bool{}}
-	if _, err := jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, there), options.Options{}); err != nil {
+	if _, err := run.Job(t.Context(), (&run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}).Always(), jobtest.Check(t, dir, there), options.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	runtest.SameFiles(t, "followed", here, there)

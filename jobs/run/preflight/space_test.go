@@ -154,7 +154,7 @@ func TestDiskOfTasks(t *testing.T) {
 	base := filepath.Join(dir, "base")
 	text := runtest.Must(t, jobtest.Check(t, dir, base), options.Options{}).Phases[0].Bytes
 	need := int64((0.5 + sorting.SpillRatio) * float64(text))
-	if _, err := jobs.RunOnEngine(t.Context(), stopped(dir), jobtest.Check(t, dir, filepath.Join(dir, "measured")), options.Options{}); err == nil {
+	if _, err := run.Job(t.Context(), stopped(dir).Always(), jobtest.Check(t, dir, filepath.Join(dir, "measured")), options.Options{}); err == nil {
 		t.Fatal("the first reduce task did not fail")
 	}
 	runs, err := tasks.Left(storage.Local, filepath.Join(dir, "measured"))
@@ -168,13 +168,13 @@ func TestDiskOfTasks(t *testing.T) {
 	size := max(need, runs+written) * 11 / 10
 	t.Run("again", func(t *testing.T) {
 		out := filepath.Join(testfs.SmallDisk(t, size), "out")
-		if _, err := jobs.RunOnEngine(t.Context(), stopped(dir), jobtest.Check(t, dir, out), options.Options{}); !errors.Is(err, errNoContainer) {
+		if _, err := run.Job(t.Context(), stopped(dir).Always(), jobtest.Check(t, dir, out), options.Options{}); !errors.Is(err, errNoContainer) {
 			t.Fatal(err)
 		}
 		if free, err := storage.Local.Free(out); err != nil || free >= need {
 			t.Fatalf("%d bytes are free, %v: the test shows nothing", free, err)
 		}
-		if _, err := jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: &runtest.InProcess{Options: options.Options{WorkDir: dir}}, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{}); err != nil {
+		if _, err := run.Job(t.Context(), (&run.TaskEngine{Engine: &runtest.InProcess{Options: options.Options{WorkDir: dir}}, Sizes: runtest.SmallTasks}).Always(), jobtest.Check(t, dir, out), options.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		runtest.SameFiles(t, "again", base, out)
@@ -204,7 +204,7 @@ func TestDiskOfTasks(t *testing.T) {
 	t.Run("in one process", func(t *testing.T) {
 		small := testfs.SmallDisk(t, size)
 		out := filepath.Join(small, "out")
-		if _, err := jobs.RunOnEngine(t.Context(), stopped(dir), jobtest.Check(t, dir, out), options.Options{}); !errors.Is(err, errNoContainer) {
+		if _, err := run.Job(t.Context(), stopped(dir).Always(), jobtest.Check(t, dir, out), options.Options{}); !errors.Is(err, errNoContainer) {
 			t.Fatal(err)
 		}
 		free, err := storage.Local.Free(out)
