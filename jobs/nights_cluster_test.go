@@ -414,33 +414,7 @@ outputs:
 // TestSeveralTablesAreLoaded loads three tables from one reading, stopped when the first has its files: the same
 // command loads the others, and HBase's own client finds in all of them what the source says.
 func TestSeveralTablesAreLoaded(t *testing.T) {
-	c := testcluster.Use(t)
-	t.Parallel()
-	l := &livetest.Live{Cluster: c}
-	text := liveOutputsJob
-	var tables []string
-	for i, splits := range []string{"4,8,c", "5", "00001000"} {
-		table := c.UniqueTable(t)
-		tables = append(tables, table)
-		l.Ask(t, "create", table, "f", splits, "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROWCOL")
-		text = strings.ReplaceAll(text, fmt.Sprint("TABLE", i), table)
-	}
-	out := "hdfs:///user/test/outputs_" + strings.ReplaceAll(tables[0], ":", "_")
-	dir := jobdir.Orders(t, strings.ReplaceAll(text, "OUT", out), 3000)
-	j, err := jobfile.Read(filepath.Join(dir, "orders.yaml"), jobfile.ReadOptions{Date: jobdir.Date})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	o := l.Options()
-	o.Failpoint = func(p options.Point) {
-		if p == options.Loaded {
-			cancel()
-		}
-	}
-	if _, err := run.Job(ctx, nil, j, o); failure.KindOf(err) != failure.Interrupted {
-		t.Fatalf("stopped after the first load: %v", err)
-	}
+	l, tables, j, dir := firstOfSeveral(t)
 	if got := scanned(t, l, tables[1]); len(got) != 0 {
 		t.Errorf("the index has %d cells before its turn", len(got))
 	}
@@ -460,6 +434,61 @@ func TestSeveralTablesAreLoaded(t *testing.T) {
 		t.Errorf("a run after that says %s", again.Status)
 	}
 	askFor(t, l, j, dir)
+}
+
+// firstOfSeveral makes three tables and a job that feeds them, and runs it until the first has its files.
+func firstOfSeveral(t *testing.T) (l *livetest.Live, tables []string, j *jobfile.Job, dir string) {
+	t.Helper()
+	c := testcluster.Use(t)
+	t.Parallel()
+	l = &livetest.Live{Cluster: c}
+	text := liveOutputsJob
+	for i, splits := range []string{"4,8,c", "5", "00001000"} {
+		table := c.UniqueTable(t)
+		tables = append(tables, table)
+		l.Ask(t, "create", table, "f", splits, "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROWCOL")
+		text = strings.ReplaceAll(text, fmt.Sprint("TABLE", i), table)
+	}
+	out := "hdfs:///user/test/outputs_" + strings.ReplaceAll(tables[0], ":", "_")
+	dir = jobdir.Orders(t, strings.ReplaceAll(text, "OUT", out), 3000)
+	j, err := jobfile.Read(filepath.Join(dir, "orders.yaml"), jobfile.ReadOptions{Date: jobdir.Date})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	o := l.Options()
+	o.Failpoint = func(p options.Point) {
+		if p == options.Loaded {
+			cancel()
+		}
+	}
+	if _, err := run.Job(ctx, nil, j, o); failure.KindOf(err) != failure.Interrupted {
+		t.Fatalf("stopped after the first load: %v", err)
+	}
+	return l, tables, j, dir
+}
+
+// TestTableOfTheLedgerIsAskedAgain: the first of several tables was loaded before, as only the ledger knows, and is
+// truncated while the others are loaded.
+func TestTableOfTheLedgerIsAskedAgain(t *testing.T) {
+	l, tables, j, _ := firstOfSeveral(t)
+	fsys, folder := l.HDFS(t, j.Outputs[0].Output)
+	if err := fsys.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	o, loads := l.Options(), 0
+	o.Failpoint = func(p options.Point) {
+		if p != options.Loaded {
+			return
+		}
+		if loads++; loads == 1 {
+			l.Ask(t, "truncate", tables[0])
+		}
+	}
+	s, err := run.Job(context.Background(), nil, j, o)
+	if failure.KindOf(err) != failure.Refused || failure.CodeOf(err) != errcode.LoadLost || loads != 2 {
+		t.Errorf("%s: %v (%d loads)", s.Status, err, loads)
+	}
 }
 
 func scanned(t *testing.T, l *livetest.Live, table string) []string {

@@ -178,20 +178,25 @@ func (l *Loader) knownEntry(w *output.Run) (e *ledger.Entry, err error) {
 //
 // It writes neither the ledger nor a manifest in the empty output, so the next command asks the table again.
 func (l *Loader) Adopt(ctx context.Context, e *ledger.Entry) error {
-	files, err := loadedFiles(e)
-	if err != nil {
+	if err := l.checkEntry(ctx, e); err != nil {
 		return err
 	}
-	if err := l.proof().check(ctx,
-		claim{e.Table, e.Identity, e.Repeated, files, nil,
-			func(later bool) (bool, error) { return l.othersHadEqualCells(e.Run, later) }}); err != nil {
-		return err
-	}
+	l.Adopted = e
 	l.Out.Options.Infof("already loaded on %s, according to the ledger %s, and the table serves it",
 		e.Time.Format(time.RFC3339), l.Ledger.URI())
 	l.Out.Manifest.State, l.Out.Manifest.Digest, l.Out.Manifest.Table, l.Out.Manifest.Run.ID = manifest.Loaded,
 		e.Digest, e.Identity, e.Run
 	return json.Unmarshal(e.Counts, &l.Out.Manifest.Counts)
+}
+
+// checkEntry returns an error unless the table serves what was loaded according to an entry.
+func (l *Loader) checkEntry(ctx context.Context, e *ledger.Entry) error {
+	files, err := loadedFiles(e)
+	if err != nil {
+		return err
+	}
+	return l.proof().check(ctx, claim{e.Table, e.Identity, e.Repeated, files, nil,
+		func(later bool) (bool, error) { return l.othersHadEqualCells(e.Run, later) }})
 }
 
 // sameAs reports whether an entry's input is this one, or has the same content.

@@ -24,14 +24,15 @@ import (
 
 // Loader loads the files of a run's output into the run's table.
 //
-// Everything that the next command must know is in the manifest or the ledger before it matters, so a Loader has no
-// state of its own. The state of a load is in its OutputLoad.
+// Everything that the next command must know is in the manifest or the ledger before it matters. The state of a load is
+// in its OutputLoad.
 type Loader struct {
 	Out     *output.Output
 	Cluster *load.Cluster   // nil if the output needs none
 	Ledger  *ledger.Ledger  // nil if nothing is loaded
 	Table   *lock.TableLock // by which loads take turns; nil if they take none
 	Rows    AskRows         // nil if the run's rows are not known
+	Adopted *ledger.Entry   // the load that Adopt has found, whose files the manifest does not name; else nil
 }
 
 // AwaitTurn waits for this load's turn. OutputLoad.End must follow.
@@ -60,6 +61,9 @@ func awaitTurn(ctx context.Context, out *output.Dir, table *lock.TableLock) (*lo
 func (l *Loader) CheckServed(ctx context.Context) error {
 	if err := l.checkLatest(); err != nil {
 		return err
+	}
+	if l.Adopted != nil {
+		return l.checkEntry(ctx, l.Adopted)
 	}
 	c, err := l.claim(l.Out.Manifest.Files().Loaded())
 	if err != nil || len(c.files) == 0 {

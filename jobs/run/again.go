@@ -44,7 +44,7 @@ func (r *runner) askAgain(ctx context.Context) error {
 			return r.opened.wrap(w, errcode.RunAgain.Errorf("%s was loaded, and was changed after that; run this again",
 				w.out.FS.URI(w.out.Path)))
 		}
-		if w.out.WantsLoad() {
+		if w.out.WantsLoad() && w.loader.Adopted == nil { // which was just asked for
 			if err := w.loader.CheckServed(ctx); err != nil {
 				return r.opened.wrap(w, err)
 			}

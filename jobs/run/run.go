@@ -265,7 +265,7 @@ func (r *runner) load(ctx context.Context, w *outputRun, written bool) error {
 		w.report.Fill(w.out.Manifest)
 		w.report.Status = failure.StatusDone
 	case !written:
-		if wanted {
+		if wanted && w.loader.Adopted == nil { // which was just asked for
 			if err := w.loader.CheckServed(ctx); err != nil {
 				return err
 			}
@@ -285,7 +285,7 @@ func (r *runner) load(ctx context.Context, w *outputRun, written bool) error {
 
 // finish checks the tables of several outputs once more, and deletes what tasks have left.
 func (r *runner) finish(ctx context.Context) error {
-	// The load of one output may take hours, in which the table of another may have changed.
+	// Writing and loading one output may take hours, in which the table of another may have changed.
 	if len(r.opened.outputs) > 1 {
 		for _, w := range r.opened.outputs {
 			if w.out.WantsLoad() && w.out.Manifest.State == manifest.Loaded {
