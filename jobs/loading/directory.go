@@ -310,14 +310,31 @@ func (c *directoryCommand) checkState(m *manifest.Manifest) (*manifest.Manifest,
 	return m, nil
 }
 
-// checkComplete checks that every recorded file that the table lacks is in the directory.
+// checkComplete checks that every recorded file that the table lacks is in the directory, and no file that would not be
+// loaded because it is not recorded.
 //
 // VerifyBeforeLoad would stop at the first missing file, too, but this error lists them, names the job, and comes
 // before any file is read.
 func checkComplete(out *output.Output, d *hfiles.Directory) error {
+	recorded := map[string]bool{}
+	for _, f := range out.Manifest.Files() {
+		recorded[f.Path] = true
+	}
+	for _, name := range out.Manifest.CutNames() {
+		recorded[name] = true
+	}
 	present := map[string]bool{}
+	var foreign []string
 	for _, f := range d.Files {
 		present[f.Path] = true
+		if !recorded[f.Path] {
+			foreign = append(foreign, f.Path)
+		}
+	}
+	if foreign != nil {
+		return errcode.OutputOther.Errorf("%s has HFiles that its job %s did not write, so they would not be loaded: %s; "+
+			"move them to a directory of their own, and load that",
+			out.FS.URI(out.Path), out.Manifest.Run.Job, failure.FirstFew(foreign))
 	}
 	missing := slices.DeleteFunc(out.Manifest.NotLoaded(), func(name string) bool { return present[name] })
 	if len(missing) > 0 {

@@ -123,7 +123,8 @@ func TestLoadOfAChangedManifest(t *testing.T) {
 	}
 }
 
-// TestLoadOfAnIncompleteOutput: an output that lacks a file which the table does not have either is not loaded in part.
+// TestLoadOfAnIncompleteOutput: an output that lacks a file which the table does not have either is not loaded in part,
+// and one with a file that its job did not write is not loaded without it.
 func TestLoadOfAnIncompleteOutput(t *testing.T) {
 	t.Parallel()
 	record, _ := loadOf(t, 3)
@@ -137,5 +138,9 @@ func TestLoadOfAnIncompleteOutput(t *testing.T) {
 	there.Files = append(there.Files, &hfiles.DirFile{Path: files[2].Path})
 	if err := checkComplete(record.out, there); err != nil {
 		t.Errorf("all are there: %v", err)
+	}
+	there.Files = append(there.Files, &hfiles.DirFile{Path: "f/another"})
+	if err := checkComplete(record.out, there); failure.CodeOf(err) != errcode.OutputOther || !testwords.Names(err, "f/another") {
+		t.Errorf("another file is there: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package loading_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/test/livetest"
 	"bulkload/internal/test/runtest"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/loading"
@@ -32,6 +34,7 @@ func TestFilesWithoutLoadThenLoadDir(t *testing.T) {
 	if _, err := verify.Job(ctx, l.Job(t, "2026-11-20"), o, false); err != nil {
 		t.Error(err)
 	}
+	first := l.ReadHDFS(t, l.Out+"/2026-11-20/"+s.Files[0].Path)
 	r, err := loading.Directory(ctx, l.Out+"/2026-11-20", l.Table, l.Options())
 	if err != nil || r.Load.Files != 10 {
 		t.Fatalf("load the directory: %+v, %v", r, err)
@@ -39,6 +42,17 @@ func TestFilesWithoutLoadThenLoadDir(t *testing.T) {
 	l.WantTable(t, "loaded by hand", l.Expected(t, "2026-11-20"))
 	if s := runtest.Must(t, l.Job(t, "2026-11-20"), l.Options()); s.Status != failure.StatusNothing {
 		t.Errorf("the job after that: %s", s.Status)
+	}
+	fsys, dir := l.HDFS(t, l.Out+"/2026-11-20")
+	w, err := fsys.Create(dir+"/f/another", 0o644)
+	if err == nil {
+		_, err = w.Write(first)
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loading.Directory(ctx, l.Out+"/2026-11-20", l.Table, l.Options()); failure.CodeOf(err) != errcode.OutputOther || !testwords.Names(err, "f/another") {
+		t.Errorf("a file that the job did not write: %v", err)
 	}
 }
 
