@@ -27,7 +27,7 @@ import (
 // time, and one connection to a DataNode for each open file.
 type hdfsFS struct {
 	client      *hdfs.Client
-	uri         string // hdfs://authority, as the job or fs.defaultFS has it
+	uri         string // hdfs://authority; see oneName
 	user        string // the full name
 	names       *rpcClient
 	blocks      *transfers
@@ -58,7 +58,7 @@ func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, who 
 	if secured.kerberos && secured.transfer != nil {
 		blocks.dial = p.tokens()
 	}
-	h := &hdfsFS{uri: "hdfs://" + authority, user: user, names: names, blocks: blocks, timeouts: p, replicas: &replicas{}}
+	h := &hdfsFS{uri: "hdfs://" + oneName(conf, authority, addresses), user: user, names: names, blocks: blocks, timeouts: p, replicas: &replicas{}}
 	options := hdfs.ClientOptions{
 		Addresses:           addresses,
 		User:                user,

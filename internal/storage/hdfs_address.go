@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/user"
 	"path"
+	"slices"
 	"strings"
 
 	"bulkload/internal/errcode"
@@ -58,6 +59,25 @@ func defaultAuthority(conf *siteconf.Conf) (string, error) {
 	return authority, nil
 }
 
+// oneName returns an authority as all URIs shall have it that mean the same file system, because records are found by the
+// URIs of their directories: that of fs.defaultFS if that has the address, too, or else the host in small letters,
+// without the default port.
+func oneName(conf *siteconf.Conf, authority string, addresses []string) string {
+	oneHost := func(address string) string { return strings.TrimSuffix(strings.ToLower(address), ":"+nameNodePort) }
+	if def, err := defaultAuthority(conf); err == nil && len(addresses) == 1 {
+		known, err := nameNodes(conf, def)
+		if err == nil && !slices.Contains(known, withPort(def)) && slices.ContainsFunc(known, func(address string) bool {
+			return oneHost(address) == oneHost(addresses[0])
+		}) {
+			return def // a name service
+		}
+	}
+	if slices.Equal(addresses, []string{withPort(authority)}) {
+		return oneHost(authority)
+	}
+	return authority
+}
+
 // nameNodes returns the addresses of an authority: those of the name service that it names, or the authority itself. It
 // never includes those of other name services, which the client library would mix.
 func nameNodes(conf *siteconf.Conf, authority string) ([]string, error) {
@@ -96,7 +116,7 @@ func fields(list string) []string {
 }
 
 // SameNameNode reports whether two authorities of URIs are the same. Either may lack the default port.
-func SameNameNode(a, b string) bool { return withPort(a) == withPort(b) }
+func SameNameNode(a, b string) bool { return strings.EqualFold(withPort(a), withPort(b)) }
 
 func withPort(address string) string {
 	if _, _, err := net.SplitHostPort(address); err == nil {

@@ -94,7 +94,7 @@ func TestHDFSNames(t *testing.T) {
 	conf := siteOf(t, testcluster.Use(t))
 	authority, err := defaultAuthority(conf)
 	check(t, err)
-	for _, uri := range []string{"hdfs:///a/b c", "hdfs:/a/b c", "hdfs://" + authority + "/a//b c"} {
+	for _, uri := range []string{"hdfs:///a/b c", "hdfs:/a/b c", "hdfs://" + authority + "/a//b c", "hdfs://" + strings.ToUpper(authority) + "/a/b c"} {
 		fsys, name, err := ResolveAs(uri, "/", conf, Identity{User: "tina"})
 		check(t, err)
 		if got, want := fsys.URI(name), "hdfs://"+authority+"/a/b c"; name != "/a/b c" || got != want {

@@ -51,6 +51,32 @@ func TestNameNodes(t *testing.T) {
 	}
 }
 
+// TestOneNameOfAFileSystem: records are found by the URIs of directories, so each way to write an authority gives the
+// same one.
+func TestOneNameOfAFileSystem(t *testing.T) {
+	service := []string{"dfs.ha.namenodes.west", "a,b", "dfs.namenode.rpc-address.west.a", "w1:8021", "dfs.namenode.rpc-address.west.b", "w2"}
+	for _, c := range []struct {
+		conf *siteconf.Conf
+		want string
+		as   []string
+	}{
+		{site("fs.defaultFS", "hdfs://nn:8020"), "nn", []string{"nn", "nn:8020", "NN:8020", "Nn"}},
+		{site(), "nn", []string{"nn", "nn:8020", "NN:8020"}},
+		{site(), "nn:9000", []string{"nn:9000", "NN:9000"}},
+		{site(), "[::1]", []string{"[::1]", "[::1]:8020"}},
+		{site(append(service, "fs.defaultFS", "hdfs://west")...), "west", []string{"west", "w1:8021", "w2", "W2:8020"}},
+		{site(append(service, "fs.defaultFS", "hdfs://west")...), "w1", []string{"w1", "w1:8020"}},
+		{site(service...), "west", []string{"west"}},
+	} {
+		for _, authority := range c.as {
+			addresses, err := nameNodes(c.conf, authority)
+			if got := oneName(c.conf, authority, addresses); got != c.want || err != nil {
+				t.Errorf("%s: %s, %v; want %s", authority, got, err, c.want)
+			}
+		}
+	}
+}
+
 func TestDefaultAuthority(t *testing.T) {
 	for value, want := range map[string]string{
 		"hdfs://ns": "ns", "hdfs://h:9000/": "h:9000", "": "", "file:///": "", "viewfs://v": "", "hdfs:///": "",
