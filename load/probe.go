@@ -634,13 +634,27 @@ func (f *Family) expired(timestamp, now int64) (ttl int64, expired bool) {
 // TTL: now is in epoch milliseconds. A family with MIN_VERSIONS keeps some of them, so only reading them tells.
 func (t *Table) Expired(f *HFile, now int64) (finding ProbeResult, expired bool) {
 	i := slices.IndexFunc(t.Families, func(family Family) bool { return family.Name == f.Family })
-	if i < 0 || f.Oldest <= 0 || t.Families[i].number("MIN_VERSIONS") > 0 {
+	oldest := f.oldest()
+	if i < 0 || oldest <= 0 || t.Families[i].number("MIN_VERSIONS") > 0 {
 		return finding, false
 	}
-	ttl, expired := t.Families[i].expired(f.Oldest, now)
+	ttl, expired := t.Families[i].expired(oldest, now)
 	return ProbeResult{HFile: *f, Serving: Expired, Region: t.Overlapping(f.FirstRow, f.FirstRow)[0].String(),
-			Why: fmt.Sprintf("its oldest cell has timestamp %d, which is older than the family's TTL of %d s", f.Oldest, ttl)},
+			Why: fmt.Sprintf("its oldest cell has timestamp %d, which is older than the family's TTL of %d s", oldest, ttl)},
 		expired
+}
+
+// oldest is the least timestamp of a file's cells; 0 if it is not known.
+func (f *HFile) oldest() (least int64) {
+	if f.Oldest > 0 {
+		return f.Oldest
+	}
+	for i := range f.Probes {
+		if p := &f.Probes[i]; !p.isMarker() && (least == 0 || p.Timestamp < least) {
+			least = p.Timestamp
+		}
+	}
+	return least
 }
 
 // matches reports whether a stored cell is the probe's.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/testwords"
@@ -119,19 +120,26 @@ func TestOldestCellsExpire(t *testing.T) {
 	for what, c := range map[string]struct {
 		attributes map[string]string
 		oldest     int64
+		probed     int64
 		want       string
 	}{
-		"older":                            {map[string]string{"TTL": "3600"}, hoursAgo(2), "hdfs:///out/f/a"},
-		"younger":                          {map[string]string{"TTL": "10800"}, hoursAgo(2), ""},
-		"not known":                        {map[string]string{"TTL": "3600"}, 0, ""},
-		"no TTL":                           {map[string]string{"TTL": "FOREVER"}, hoursAgo(2), ""},
-		"the newest versions are kept":     {map[string]string{"TTL": "3600", "MIN_VERSIONS": "1"}, hoursAgo(2), ""},
-		"versions are kept, but not these": {map[string]string{"TTL": "3600", "MIN_VERSIONS": "0"}, hoursAgo(2), "hdfs:///out/f/a"},
+		"older":                            {map[string]string{"TTL": "3600"}, hoursAgo(2), hoursAgo(0), "hdfs:///out/f/a"},
+		"younger":                          {map[string]string{"TTL": "10800"}, hoursAgo(2), hoursAgo(0), ""},
+		"that of a known cell, older":      {map[string]string{"TTL": "3600"}, 0, hoursAgo(2), "hdfs:///out/f/a"},
+		"that of a known cell, younger":    {map[string]string{"TTL": "10800"}, 0, hoursAgo(2), ""},
+		"not known":                        {map[string]string{"TTL": "3600"}, 0, 0, ""},
+		"no TTL":                           {map[string]string{"TTL": "FOREVER"}, hoursAgo(2), hoursAgo(0), ""},
+		"the newest versions are kept":     {map[string]string{"TTL": "3600", "MIN_VERSIONS": "1"}, hoursAgo(2), hoursAgo(0), ""},
+		"versions are kept, but not these": {map[string]string{"TTL": "3600", "MIN_VERSIONS": "0"}, hoursAgo(2), hoursAgo(0), "hdfs:///out/f/a"},
 	} {
 		table := tableOf("m")
 		table.Families[0].Attributes = c.attributes
 		file, bad := fileIn(table, "f", "a", "b"), fileIn(table, "f", "n", "o")
 		file.Oldest, bad.Oldest = c.oldest, c.oldest
+		for i := range file.Probes {
+			file.Probes[i].Timestamp, file.Probes[i].Type = hoursAgo(0), byte(cell.Put)
+		}
+		file.Probes[len(file.Probes)-1].Timestamp = c.probed // a cell without a timestamp is not known
 		v := &verdict{table: table, bad: []load.ProbeResult{{HFile: bad, Serving: load.Missing}}}
 		v.addExpired(claim{table: "t", files: []load.HFile{file, bad}})
 		var got string
