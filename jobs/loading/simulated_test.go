@@ -494,39 +494,43 @@ func TestDirectoryWhoseCutsAreUnknown(t *testing.T) {
 	})
 }
 
-// TestDirectoryIsCutAfterItsFirstFiles: a region splits after other regions have taken their files. What is left of the
-// directory is cut and loaded by the same command.
+// cutAfterItsFirstFiles loads a directory of which a region splits after other regions have taken their files.
+func cutAfterItsFirstFiles(s *simulation) (*load.Report, error) {
+	l := newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil)
+	d, err := l.recovered(s.Context())
+	s.do(err)
+	settings, err := targets.TableSettings(s.out.Site, s.table(), "f")
+	s.do(err)
+	for _, f := range d.Files { // the last one gets a second row
+		if string(f.First) != "x" {
+			continue
+		}
+		var text bytes.Buffer
+		w, err := hfilewriter.NewWriter(&text, settings, hfilewriter.Provenance{})
+		s.do(err)
+		for _, row := range []string{"x", "z"} {
+			c := cellOf(row)
+			s.do(w.Append(&c))
+		}
+		_, err = w.Close()
+		s.do(err)
+		s.write(path.Join(s.out.Path, f.Path), text.Bytes())
+	}
+	d, err = l.recovered(s.Context())
+	s.do(err)
+	s.decide = func(*simcluster.Call) (v simcluster.Verdict) {
+		if s.requests == 1 {
+			s.do(s.sim.Split("t", []byte("y")))
+		}
+		return v
+	}
+	return l.load(s.Context(), d)
+}
+
+// TestDirectoryIsCutAfterItsFirstFiles: what is left of the directory is cut and loaded by the same command.
 func TestDirectoryIsCutAfterItsFirstFiles(t *testing.T) {
 	simulated(t, func(s *simulation) {
-		l := newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil)
-		d, err := l.recovered(s.Context())
-		s.do(err)
-		settings, err := targets.TableSettings(s.out.Site, s.table(), "f")
-		s.do(err)
-		for _, f := range d.Files { // the last one gets a second row
-			if string(f.First) != "x" {
-				continue
-			}
-			var text bytes.Buffer
-			w, err := hfilewriter.NewWriter(&text, settings, hfilewriter.Provenance{})
-			s.do(err)
-			for _, row := range []string{"x", "z"} {
-				c := cellOf(row)
-				s.do(w.Append(&c))
-			}
-			_, err = w.Close()
-			s.do(err)
-			s.write(path.Join(s.out.Path, f.Path), text.Bytes())
-		}
-		d, err = l.recovered(s.Context())
-		s.do(err)
-		s.decide = func(c *simcluster.Call) (v simcluster.Verdict) {
-			if s.requests == 1 {
-				s.do(s.sim.Split("t", []byte("y")))
-			}
-			return v
-		}
-		report, err := l.load(s.Context(), d)
+		report, err := cutAfterItsFirstFiles(s)
 		if s.do(err); report.Files != 4 {
 			s.Errorf("report %+v", report)
 		}
@@ -535,6 +539,31 @@ func TestDirectoryIsCutAfterItsFirstFiles(t *testing.T) {
 			if s.do(err); !found[0] {
 				s.Errorf("row %s is missing", row)
 			}
+		}
+	})
+}
+
+// unlisted is a storage whose folders can't be listed once fails says so.
+type unlisted struct {
+	storage.FS
+	fails func() bool
+}
+
+func (u unlisted) ReadDir(name string) ([]storage.Info, error) {
+	if u.fails() {
+		return nil, errDisk
+	}
+	return u.FS.ReadDir(name)
+}
+
+var errDisk = errors.New("the disk fails")
+
+// TestDirectoryThatCantBeListedAgain: if what is left of a directory is not known after a split, the load is not done.
+func TestDirectoryThatCantBeListedAgain(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		s.out.FS = unlisted{s.out.FS, func() bool { return s.requests > 1 }}
+		if report, err := cutAfterItsFirstFiles(s); !errors.Is(err, errDisk) {
+			s.Errorf("%+v, %v", report, err)
 		}
 	})
 }
@@ -752,6 +781,43 @@ func TestOthersWithEqualCells(t *testing.T) {
 		l.Ledger = nil
 		if got, err := l.othersHadEqualCells("run", true); !got || err != nil {
 			t.Errorf("%s, without a ledger: %t, %v", name, got, err)
+		}
+	}
+}
+
+// unread is a storage of which one look at a file's content fails.
+type unread struct {
+	storage.FS
+	opens *int
+	fails int
+}
+
+func (u unread) Open(name string) (storage.File, error) {
+	if *u.opens++; *u.opens == u.fails {
+		return nil, errDisk
+	}
+	return u.FS.Open(name)
+}
+
+// TestLoadThatCantReadTheLedger: whichever look at the ledger fails, the load is not done.
+func TestLoadThatCantReadTheLedger(t *testing.T) {
+	for n := 1; ; n++ {
+		var opens int
+		simulated(t, func(s *simulation) {
+			other := &ledger.Entry{State: ledger.Loaded, Table: "t", JobHash: s.out.Manifest.JobHash, Run: "another", Output: s.out.FS.URI(s.out.Path),
+				Files: []ledger.LoadedFile{{URI: "hdfs:///f", Family: "f"}}}
+			s.do(s.ledger.Write(other))
+			s.out.Manifest.Corrects = other.Run
+			s.ledger = ledger.Open(unread{s.out.FS, &opens, n}, simulatedLedger)
+			if _, err := s.load(s.loader()); opens >= n && !errors.Is(err, errDisk) || opens < n && err != nil {
+				s.Errorf("look %d of %d: %v", n, opens, err)
+			}
+		})
+		if opens < n {
+			if n < 3 {
+				t.Errorf("the ledger is read only %d times", opens)
+			}
+			return
 		}
 	}
 }
