@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
 	"bulkload/internal/pause"
 	"bulkload/internal/storage"
@@ -89,8 +90,27 @@ func (l *loadRun) removeFamilies(staging string) error {
 	for _, family := range slices.Sorted(maps.Keys(families)) {
 		// Remove refuses a folder with files.
 		if err := l.fs.Remove(path.Join(staging, family)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if twice := l.checkOnce(family); twice != nil {
+				return twice
+			}
 			return fmt.Errorf("%w: a region server goes on with an interrupted load: a file has come into staging folder "+
 				"%s since its files were moved back; run this again: %w", ErrUnavailable, l.token, err)
+		}
+	}
+	return nil
+}
+
+// checkOnce refuses a file that is both at its source and in staging. HBase only renames, so somebody has put it into the
+// directory again, and only a person knows which of the two is wanted.
+func (l *loadRun) checkOnce(family string) error {
+	for _, f := range l.left {
+		if f.Family != family || f.staged == "" {
+			continue
+		}
+		_, staged := l.fs.Stat(f.staged)
+		if _, source := l.fs.Stat(f.path); staged == nil && source == nil {
+			return errcode.LoadFiles.Errorf("%w: file %s was put there again after an interrupted load had moved it to %s: "+
+				"delete one of the two, and run this again", ErrRefused, f.URI, l.fs.URI(f.staged))
 		}
 	}
 	return nil

@@ -486,6 +486,39 @@ func TestSimulatedRecovery(t *testing.T) {
 	}
 }
 
+// TestFileThatIsThereTwice: somebody has put a file into the directory again that an interrupted load has left in staging.
+// Waiting would not help.
+func TestFileThatIsThereTwice(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		died := errors.New("died")
+		hooks := s.hooks()
+		var folder string
+		hooks.Staging = func(name string) error { folder = name; return nil }
+		hooks.Before = func() error { return died }
+		files := []HFile{s.write("1", "f", "a"), s.write("2", "f", "h")}
+		if _, err := s.load(hooks, files...); !errors.Is(err, died) {
+			s.Fatal(err)
+		}
+		_, name := storage.SplitURI(folder)
+		staged := path.Join(name, "f", path.Base(at(files[1])))
+		s.do(s.fs.MkdirAll(path.Join(name, "f"), 0o700))
+		s.do(s.fs.Rename(at(files[1]), staged))
+		s.write("2", "f", "h")
+		for range 2 {
+			_, err := s.RecoverStaging(s.Context(), s.fs, "t", folder, files)
+			if !errors.Is(err, ErrRefused) || errcode.Outermost(err) != errcode.LoadFiles || !testwords.Names(err, files[1].URI, staged) {
+				s.Fatal(err)
+			}
+		}
+		s.do(s.fs.Remove(staged))
+		loaded, err := s.RecoverStaging(s.Context(), s.fs, "t", folder, files)
+		if s.do(err); len(loaded) > 0 {
+			s.Errorf("loaded are %v", loaded)
+		}
+		s.wantLeft(false, "1", "2")
+	})
+}
+
 // failingRename is a file system whose Rename fails.
 type failingRename struct {
 	storage.FS
