@@ -457,6 +457,10 @@ func (l *loadRun) enterStaging() (storage.Info, error) {
 		folder = path.Dir(folder)
 	}
 	info, err := l.fs.Stat(folder)
+	if l.way == hbase.PlainLoad && errors.Is(err, fs.ErrNotExist) {
+		return info, errcode.SiteProperty.Errorf("%w: %s is %s, which does not exist: copy the property from the cluster's "+
+			"hbase-site.xml", ErrRefused, rootProperty, l.fs.URI(folder))
+	}
 	if errors.Is(err, fs.ErrPermission) {
 		return info, errcode.LoadStaging.Errorf(
 			"%w: %s may not enter HBase's staging folder, through which the files pass: %w", ErrRefused, l.cluster.user, err)

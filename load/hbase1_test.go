@@ -3,6 +3,7 @@ package load
 import (
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
 	"testing"
 	"time"
@@ -224,7 +225,26 @@ func TestPlainLoadNeedsRights(t *testing.T) {
 				f = s.write("1", "f", "a")
 			}
 		}
+		below := f
+		below.URI = simcluster.URI + sourceFolder + "/below/1"
+		s.do(disk.MkdirAll(path.Dir(at(below)), 0o777))
+		s.do(disk.Rename(at(f), at(below)))
+		s.fs = shown{disk, map[string]storage.Info{at(below): {Mode: 0o644, Owner: "tina"}, path.Dir(at(below)): {Mode: 0o777 | fs.ModeDir, Owner: "tina"},
+			sourceFolder: {Mode: 0o700 | fs.ModeDir, Owner: "tina"}, "/hbase": {Mode: 0o711 | fs.ModeDir, Owner: "hbase"}}}
+		if _, err := s.load(s.hooks(), below); errcode.Outermost(err) != errcode.LoadFiles || !testwords.Names(err, "pass through", "/in ") {
+			s.Errorf("a folder above: %v", err)
+		}
 	}, rootProperty, oldRoot)
+}
+
+// TestPlainLoadWithoutRoot: hbase.rootdir must be the cluster's.
+func TestPlainLoadWithoutRoot(t *testing.T) {
+	simulatedWay(t, hbase.PlainLoad, func(s *simulation) {
+		if _, err := s.load(s.hooks(), s.write("1", "f", "a")); !errors.Is(err, ErrRefused) || errcode.Outermost(err) != errcode.SiteProperty ||
+			!testwords.Names(err, rootProperty, "/elsewhere") {
+			s.Error(err)
+		}
+	}, rootProperty, simcluster.URI+"/elsewhere")
 }
 
 // TestPlainLoadIsChecked: the check before a run tries the rights with an empty file, and leaves nothing.

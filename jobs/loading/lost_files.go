@@ -118,6 +118,15 @@ func (l *lostFiles) checkCorrection(ctx context.Context, table *load.Table, thes
 			case !errors.Is(err, load.ErrRefused):
 				return err
 			default:
+				// The table was looked up some time ago. HBase also refuses to move a region that was split since, whose
+				// parts have been opened again.
+				now, lookUp := site.LookUp(ctx, l.cluster, table.Name)
+				if lookUp != nil {
+					return lookUp
+				}
+				if table = now; opened(table, u) {
+					continue
+				}
 				moves, refused = append(moves, move), err
 			}
 		}

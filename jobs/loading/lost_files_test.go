@@ -70,3 +70,18 @@ func TestRegionsOfLostFiles(t *testing.T) {
 		}
 	})
 }
+
+// TestRegionOfALostFileWasSplit: HBase can't move a region that was split since the table was looked up, and need not: its
+// parts were opened again.
+func TestRegionOfALostFileWasSplit(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		l := &lostFiles{s.ledger, s.client, s.out.Dir}
+		s.do(l.add(s.Context(), &load.LostError{Table: "t", Files: []load.ProbeResult{{HFile: load.HFile{URI: "hdfs:///out/f/a", Family: "f",
+			FirstRow: []byte("a"), LastRow: []byte("a")}}}}, cells{"r", digest.Sum{Cells: 1}, 20}))
+		before := s.table()
+		s.do(s.sim.Split("t", []byte("c")))
+		if err := l.checkCorrection(s.Context(), before, cells{"s", digest.Sum{Cells: 2}, 20}); err != nil {
+			s.Error(err)
+		}
+	})
+}

@@ -41,13 +41,16 @@ func rereadFile(ctx context.Context, out *output.Output, f *hfiles.FileMeta) err
 	}
 	name := path.Join(out.Path, f.Path)
 	in, err := out.FS.Open(name)
-	if errors.Is(err, fs.ErrNotExist) && out.Manifest.State == manifest.Loading {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && out.Manifest.State == manifest.Loading:
 		// It was at its source when the interrupted load was recovered, just before. A server that hung with a request of
 		// that load has woken up, and its request goes on. Only the table can tell whether it has the file now.
 		return errcode.RunAgain.Errorf("%s is gone since the interrupted load was recovered: a region server that hung "+
 			"has most likely taken it; run this again, which asks the table for it", out.FS.URI(name))
-	}
-	if err != nil {
+	case errors.Is(err, fs.ErrNotExist):
+		return errcode.OutputChanged.Errorf("%s, which was not loaded, is gone since the run began: %s to write it again (%w)",
+			out.FS.URI(name), writeAgain(out), err)
+	case err != nil:
 		return fmt.Errorf("read %s again before the load: %w", out.FS.URI(name), err)
 	}
 	defer in.Close()

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/failure"
@@ -56,5 +57,11 @@ func TestFilesOfAnEarlierRunAreVerifiedBeforeLoad(t *testing.T) {
 	}
 	if m.State != manifest.Written {
 		t.Errorf("the manifest says %s", m.State)
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if err := loading.VerifyBeforeLoad(t.Context(), out); failure.CodeOf(err) != errcode.OutputChanged {
+		t.Errorf("a file that is gone: %v", err)
 	}
 }
