@@ -86,6 +86,19 @@ func (c *Cluster) Table(ctx context.Context, name string) (*Table, error) {
 	return t, nil
 }
 
+// TableThrough is Table at the end of a load, which waits as long for a master or a server that has died as the load
+// does.
+func (c *Cluster) TableThrough(ctx context.Context, name string) (*Table, error) {
+	end := time.Now().Add(c.limits.outage)
+	pause := c.servers.backoff("looking up the table")
+	for {
+		t, err := c.Table(ctx, name)
+		if !errors.Is(err, ErrUnavailable) || time.Now().After(end) || !pause.wait(ctx) {
+			return t, err
+		}
+	}
+}
+
 // Describe looks up a table without its regions, which LookUpRegions adds. The families of a table that is not enabled
 // are returned together with the error (ErrRefused) that says so.
 func (c *Cluster) Describe(ctx context.Context, name string) (*Table, error) {

@@ -50,6 +50,8 @@ type simulation struct {
 	// lost are rows whose regions lose the files that they take before anybody asks for them.
 	lost   []string
 	onMove func() // as a region is to be moved; nil: nothing more
+	// onMaster says what becomes of a question about the table's schema; nil: it is answered.
+	onMaster func() simcluster.Verdict
 }
 
 // refused is the verdict on a load request that a server refuses for good.
@@ -108,6 +110,9 @@ func (s *simulation) next(waiting []*simcluster.Call) (pick int, v simcluster.Ve
 			return 0, s.decide(c)
 		}
 		return 0, v
+	}
+	if c.What == "GetTableDescriptors" && s.onMaster != nil {
+		return 0, s.onMaster()
 	}
 	if c.What == "MoveRegion" && s.onMove != nil {
 		s.onMove()
@@ -564,6 +569,30 @@ func TestDirectoryThatCantBeListedAgain(t *testing.T) {
 		s.out.FS = unlisted{s.out.FS, func() bool { return s.requests > 1 }}
 		if report, err := cutAfterItsFirstFiles(s); !errors.Is(err, errDisk) {
 			s.Errorf("%+v, %v", report, err)
+		}
+	})
+}
+
+// TestMasterDiesAfterTheLastRequest: the load waits for another one, which here takes over after three minutes.
+func TestMasterDiesAfterTheLastRequest(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		var died time.Time
+		refused := 0
+		s.onMaster = func() (v simcluster.Verdict) {
+			if s.requests < 3 {
+				return v
+			}
+			if died.IsZero() {
+				died = time.Now()
+			}
+			if time.Since(died) < 3*time.Minute {
+				refused++
+				v.Fate = simcluster.Refused
+			}
+			return v
+		}
+		if _, err := s.load(s.loader()); err != nil || refused < 2 {
+			s.Errorf("%v after %d calls", err, refused)
 		}
 	})
 }

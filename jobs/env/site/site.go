@@ -219,11 +219,21 @@ func (s *Site) MaxFiles() (int64, error) {
 
 // LookUp looks a table up. Its errors have the kind of failures before anything was changed.
 func LookUp(ctx context.Context, c *load.Cluster, name string) (*load.Table, error) {
-	table, err := c.Table(ctx, name)
+	return lookUp(ctx, c.Table, name)
+}
+
+// LookUpThrough is LookUp at the end of a load; see load.Cluster.TableThrough.
+func LookUpThrough(ctx context.Context, c *load.Cluster, name string) (*load.Table, error) {
+	return lookUp(ctx, c.TableThrough, name)
+}
+
+func lookUp(ctx context.Context, table func(context.Context, string) (*load.Table, error),
+	name string) (*load.Table, error) {
+	found, err := table(ctx, name)
 	if err != nil {
 		return nil, failure.Early(MissingTable(err))
 	}
-	return table, nil
+	return found, nil
 }
 
 // MissingTable adds to the error of a look-up how to create a table that does not exist.
