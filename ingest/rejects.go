@@ -193,32 +193,25 @@ func (r *Rejects) merge(merged *mergedRuns) error {
 	if err != nil {
 		return err
 	}
-	err = out.begin(r.heading)
-	if err == nil {
-		err = r.copyAll(merged, out)
-	}
-	if err != nil {
-		out.abort()
-		return err
-	}
-	return out.commit()
-}
-
-func (r *Rejects) copyAll(merged *mergedRuns, out *rejectFiles) error {
 	numbers := recordNumbering{delimiter: r.delimiter}
 	defer numbers.close()
-	for {
-		k, ok, err := merged.next()
-		if err != nil || !ok {
-			return err
+	err = out.begin(r.heading)
+	for err == nil {
+		k, ok, failed := merged.next()
+		if err = failed; err != nil {
+			break
+		}
+		if !ok {
+			return out.commit()
 		}
 		in := r.inputs.list[k.input]
 		if k.number == 0 {
 			k.number = numbers.numberAt(in, k.offset)
 		}
-		if err := out.write(in.file.Path, k); err != nil {
-			return err
+		if err = out.write(in.file.Path, k); err == nil {
+			r.tally.add(in.file.Path, k)
 		}
-		r.tally.add(in.file.Path, k)
 	}
+	out.abort()
+	return err
 }

@@ -146,7 +146,28 @@ func (l *lookups) calls(ctx context.Context) (calls []existCall, err error) {
 
 // ask makes one call, and returns the rows without an answer, with the reason.
 func (l *lookups) ask(ctx context.Context, c existCall) (retry []int, failed error) {
-	answers, err := l.send(ctx, c)
+	var asked []hbase.RegionRows
+	for i, row := range c.rows {
+		if i == 0 || c.rows[i-1].region != row.region {
+			asked = append(asked, hbase.RegionRows{Region: row.region.Name})
+		}
+		at := &asked[len(asked)-1]
+		at.Gets = append(at.Gets, l.questions(row.index)...)
+	}
+	limited, cancel := context.WithTimeout(ctx, l.reader.limits.call)
+	defer cancel()
+	var answers []hbase.GetAnswer // to all questions of all rows, in order
+	conn, err := l.reader.servers.region(limited, c.server)
+	if err == nil {
+		if l.onCall != nil {
+			l.onCall(len(c.rows))
+		}
+		var byRegion [][]hbase.GetAnswer
+		byRegion, err = conn.MultiRows(limited, asked)
+		l.reader.servers.overdue(conn, err)
+		answers = slices.Concat(byRegion...)
+		l.reader.rate.Wait(sizeOf(answers))
+	}
 	next := 0
 	var dropped *Region
 	for _, row := range c.rows {
@@ -172,32 +193,6 @@ func (l *lookups) ask(ctx context.Context, c existCall) (retry []int, failed err
 		retry, failed = append(retry, row.index), problem
 	}
 	return retry, failed
-}
-
-// send sends a call, and returns the answers to all questions of all of its rows, in order.
-func (l *lookups) send(ctx context.Context, c existCall) ([]hbase.GetAnswer, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.reader.limits.call)
-	defer cancel()
-	conn, err := l.reader.servers.region(ctx, c.server)
-	if err != nil {
-		return nil, err
-	}
-	if l.onCall != nil {
-		l.onCall(len(c.rows))
-	}
-	var asked []hbase.RegionRows
-	for i, row := range c.rows {
-		if i == 0 || c.rows[i-1].region != row.region {
-			asked = append(asked, hbase.RegionRows{Region: row.region.Name})
-		}
-		at := &asked[len(asked)-1]
-		at.Gets = append(at.Gets, l.questions(row.index)...)
-	}
-	byRegion, err := conn.MultiRows(ctx, asked)
-	l.reader.servers.overdue(conn, err)
-	answers := slices.Concat(byRegion...)
-	l.reader.rate.Wait(sizeOf(answers))
-	return answers, err
 }
 
 // sizeOf is the approximate size of answers in bytes.

@@ -129,41 +129,29 @@ func (g *RawGet) message() (*pb.Get, error) {
 	if g.Qualifier == nil {
 		return get, nil
 	}
-	var err error
-	get.Filter, err = g.filter()
-	return get, err
-}
-
-func (g *RawGet) filter() (*pb.Filter, error) {
 	column, err := columnFilter(g.Qualifier)
-	if err == nil && g.Markers && len(g.Qualifier) > 0 {
-		column, err = withMarkers(column)
+	if g.Markers && len(g.Qualifier) > 0 { // also the column without a name
+		markers, failed := columnFilter([]byte{})
+		if err = errors.Join(err, failed); err == nil {
+			column, err = newFilter(filterList, &pb.FilterList{Operator: pb.FilterList_MUST_PASS_ONE.Enum(),
+				Filters: []*pb.Filter{markers, column}})
+		}
 	}
-	if err != nil || !g.KeysOnly {
-		return column, err
+	if g.KeysOnly {
+		keys, failed := newFilter(keyOnlyFilter, &pb.KeyOnlyFilter{LenAsVal: proto.Bool(false)})
+		if err = errors.Join(err, failed); err == nil {
+			column, err = newFilter(filterList, &pb.FilterList{Operator: pb.FilterList_MUST_PASS_ALL.Enum(),
+				Filters: []*pb.Filter{column, keys}})
+		}
 	}
-	keys, err := newFilter(keyOnlyFilter, &pb.KeyOnlyFilter{LenAsVal: proto.Bool(false)})
-	if err != nil {
-		return nil, err
-	}
-	return newFilter(filterList, &pb.FilterList{Operator: pb.FilterList_MUST_PASS_ALL.Enum(),
-		Filters: []*pb.Filter{column, keys}})
+	get.Filter = column
+	return get, err
 }
 
 // columnFilter passes the cells of one column.
 func columnFilter(qualifier []byte) (*pb.Filter, error) {
 	return newFilter(columnRangeFilter, &pb.ColumnRangeFilter{MinColumn: qualifier, MinColumnInclusive: proto.Bool(true),
 		MaxColumn: qualifier, MaxColumnInclusive: proto.Bool(true)})
-}
-
-// withMarkers also passes the cells of the column without a name.
-func withMarkers(column *pb.Filter) (*pb.Filter, error) {
-	markers, err := columnFilter([]byte{})
-	if err != nil {
-		return nil, err
-	}
-	return newFilter(filterList, &pb.FilterList{Operator: pb.FilterList_MUST_PASS_ONE.Enum(),
-		Filters: []*pb.Filter{markers, column}})
 }
 
 func newFilter(class string, m proto.Message) (*pb.Filter, error) {

@@ -44,7 +44,12 @@ func (p *parser) file() error {
 	if root.Name.Local != "configuration" {
 		return fmt.Errorf("the root element is <%s>, not <configuration>", root.Name.Local)
 	}
-	if err := p.configuration(); err != nil {
+	if err := p.children(func(child xml.StartElement) error {
+		if child.Name.Local == "property" {
+			return p.property(child)
+		}
+		return p.xml.Skip()
+	}); err != nil {
 		return err
 	}
 	if more, err := p.start(); err == nil {
@@ -66,15 +71,6 @@ func (p *parser) start() (xml.StartElement, error) {
 			return start, refuse(start)
 		}
 	}
-}
-
-func (p *parser) configuration() error {
-	return p.children(func(child xml.StartElement) error {
-		if child.Name.Local == "property" {
-			return p.property(child)
-		}
-		return p.xml.Skip()
-	})
 }
 
 // children visits the elements up to the end of the current one; visit must consume each of them.

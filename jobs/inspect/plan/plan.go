@@ -123,8 +123,8 @@ func (p *PlanOptions) plan(ctx context.Context, j *jobfile.Job, o options.Option
 
 // other plans the job to compare with. It creates no table and writes no files.
 func (p *PlanOptions) other(ctx context.Context, o options.Options) (*PlanReport, error) {
-	quiet := PlanOptions{NoRecords: p.NoRecords, Sample: p.Sample, CheckLive: p.CheckLive, Now: p.Now,
-		Growth: p.Growth, AskStatus: p.AskStatus}
+	quiet := *p
+	quiet.Create, quiet.SplitsFile, quiet.Page, quiet.Expression, quiet.Job = false, "", "", "", nil
 	report, err := Run(ctx, p.Job, o, quiet)
 	if err != nil {
 		err = fmt.Errorf("plan %s: %w", p.Job.Path, err)

@@ -28,9 +28,6 @@ func (s *SortStage) newCheckpointer(number int) checkpointer {
 	return c
 }
 
-// begin records that a piece is being read from here on.
-func (c *checkpointer) begin(p checkpoint.Piece) { c.split = p.Number }
-
 // end records that the piece was read to its end.
 func (c *checkpointer) end(p checkpoint.Piece, bytes int64) {
 	c.ended = append(c.ended, checkpoint.EndedSplit{Split: p.Number, Bytes: bytes})

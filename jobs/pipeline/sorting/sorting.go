@@ -173,7 +173,8 @@ func (s *SortStage) readAll(ctx context.Context, n int) ([]*Rows, error) {
 	}
 	pieces, err := s.remainingPieces()
 	if err == nil {
-		err = runWorkers(ctx, workers, pieces)
+		err = parallel.Share(ctx, workers, pieces,
+			func(ctx context.Context, f *sortWorker, p checkpoint.Piece) error { return f.read(ctx, p) })
 	}
 	if err == nil {
 		err = s.Source.CheckEmptyFiles()
@@ -203,12 +204,6 @@ func (s *SortStage) remainingPieces() ([]checkpoint.Piece, error) {
 		}
 	}
 	return state.Pieces(s.Splits), nil
-}
-
-// runWorkers reads the pieces in parallel.
-func runWorkers(ctx context.Context, workers []*sortWorker, pieces []checkpoint.Piece) error {
-	return parallel.Share(ctx, workers, pieces,
-		func(ctx context.Context, f *sortWorker, p checkpoint.Piece) error { return f.read(ctx, p) })
 }
 
 // finishShards ends the reading. If all rows fit in memory, they stay there. Otherwise the rest becomes a checkpoint,

@@ -51,7 +51,12 @@ func (f *sortWorker) busy() time.Duration {
 }
 
 func (f *sortWorker) read(ctx context.Context, p checkpoint.Piece) error {
-	f.begin(p)
+	f.checkpointer.split = p.Number
+	f.records.ResumeAfter = p.ResumeAfter
+	f.file = p.File.Ordinal
+	for _, out := range f.outputs {
+		out.file = out.files.OfFile(f.file)
+	}
 	bytes, err := f.records.ReadSplit(ctx, p.Split, f.add)
 	if err != nil {
 		return err
@@ -59,15 +64,6 @@ func (f *sortWorker) read(ctx context.Context, p checkpoint.Piece) error {
 	f.countFile()
 	f.checkpointer.end(p, bytes)
 	return nil
-}
-
-func (f *sortWorker) begin(p checkpoint.Piece) {
-	f.checkpointer.begin(p)
-	f.records.ResumeAfter = p.ResumeAfter
-	f.file = p.File.Ordinal
-	for _, out := range f.outputs {
-		out.file = out.files.OfFile(f.file)
-	}
 }
 
 // countFile adds the records that were read and rejected since the last call to the current file's content.
