@@ -31,8 +31,8 @@ test:
 # are the first.
 quick:
 	$(IN_MEMORY) export CGO_ENABLED=0; go build -pgo=off ./... && go vet -pgo=off ./... && (cd tools && go vet -pgo=off ./...) && \
-	CI= BULKLOAD_CLUSTER= BULKLOAD_SECURED= GOGC=400 \
-	  go test -short -p 4 -parallel 6 -vet=off -pgo=off -ldflags='-s -w' ./load ./cmd/bulkload ./...
+	export CI= BULKLOAD_CLUSTER= BULKLOAD_SECURED= GOGC=400 && \
+	tests="go test -short -p 4 -parallel 6 -vet=off -pgo=off -ldflags=-s" && $$tests ./load ./cmd/bulkload ./... && (cd tools && $$tests ./...)
 
 .PHONY: step-background
 step-background:
