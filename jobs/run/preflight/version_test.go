@@ -2,6 +2,9 @@ package preflight
 
 import (
 	"errors"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +50,23 @@ func TestOldVersionsKnowLess(t *testing.T) {
 	}
 	if err := (&CheckedOutput{}).checkKnown("1.2.0"); err != nil {
 		t.Errorf("without a table: %v", err)
+	}
+}
+
+// TestTriedVersions: the versions that pass the check without a word are those of the table of tried ones, but for
+// previews.
+func TestTriedVersions(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../docs/versions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tried []string
+	for _, row := range regexp.MustCompile(`(?m)^\| (\d+\.\d+\.)\d+ \| \d`).FindAllSubmatch(page, -1) {
+		tried = append(tried, string(row[1]))
+	}
+	if tried = slices.Compact(tried); !slices.Equal(tried, testedVersions) {
+		t.Errorf("the page has %q, the check %q", tried, testedVersions)
 	}
 }
 
