@@ -50,6 +50,7 @@ type cli struct {
 	Verify  verifyCommand  `cmd:"" help:"Compares HFiles or the table with the source, or checks a directory of HFiles."`
 	Inspect inspectCommand `cmd:"" help:"Shows what is in an HFile."`
 	Get     getCommand     `cmd:"" help:"Shows the rows that match a query's values."`
+	Keys    keysCommand    `cmd:"" help:"Shows which rows a query's values select, for readers in other languages."`
 	Status  statusCommand  `cmd:"" help:"Shows what was loaded when, by whom, and what waits for what."`
 	List    listCommand    `cmd:"" help:"Lists the outputs in a directory: their runs, files and rejects."`
 	Clean   cleanCommand   `cmd:"" help:"Deletes old outputs that were loaded, and old rejects."`
@@ -299,6 +300,31 @@ func (c *getCommand) do(ctx context.Context, s *session) (report, error) {
 	writeRows(s.answers(), r)
 	if c.Fail && len(r.Rows) == 0 {
 		return r, errcode.NotFound.Errorf("no row of %s has the key %s", r.Table, strings.Join(c.Key, " "))
+	}
+	return r, nil
+}
+
+type keysCommand struct {
+	Job string   `arg:"" help:"The job file."`
+	Key []string `arg:"" help:"The values of the query columns, in the order of query."`
+	dated
+	Output string `placeholder:"TABLE" help:"Which of several outputs (default: the only one whose query has that many columns)."`
+}
+
+func (c *keysCommand) do(ctx context.Context, s *session) (report, error) {
+	job, err := c.read(ctx, c.Job, jobfile.ReadOptions{DateOptional: true})
+	if err == nil && c.Output != "" {
+		job, err = job.Pick(c.Output)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := lookup.Keys(job, s.options(), c.Key)
+	if err != nil {
+		return r, err
+	}
+	for _, rows := range r.Ranges {
+		fmt.Fprintf(s.answers(), "start %s\nstop  %s\nscan '%s', {%s}\n", rows.Start, rows.Stop, r.Table, rows.Shell)
 	}
 	return r, nil
 }

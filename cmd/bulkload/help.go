@@ -154,6 +154,9 @@ var examples = map[string][]string{
 		"bulkload get jobs/examples/check.yaml A208849559 --from out/check/2026-11-20",
 		"bulkload get jobs/examples/check-hbase.yaml A208849559",
 	},
+	"keys": {
+		"bulkload keys jobs/examples/check.yaml A208849559",
+	},
 	"status": {
 		"bulkload status jobs/examples/check-hbase.yaml --date 2026-11-20",
 	},

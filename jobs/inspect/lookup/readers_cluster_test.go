@@ -38,3 +38,34 @@ func TestGetOfSaltsInHBase(t *testing.T) {
 		t.Errorf("get of a key that is not there: %+v, %v", r, err)
 	}
 }
+
+// TestJavaReaderOfATable: the example for readers in Java finds the rows that get finds.
+func TestJavaReaderOfATable(t *testing.T) {
+	l := livetest.New(t)
+	l.Table10(t)
+	l.Night(t, livetest.Night20, 1000, 1)
+	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+	content, err := os.ReadFile(filepath.Join(l.Folder, "in", livetest.Night20, "part-m-00000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := strings.Split(string(content), "\x01")[1]
+	found, err := lookup.Get(t.Context(), l.Job(t, livetest.Night20), l.Options(), []string{key}, "")
+	if err != nil || len(found.Rows) == 0 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	var want strings.Builder
+	for _, row := range found.Rows {
+		fmt.Fprintln(&want, row.Row)
+		for _, c := range row.Cells {
+			fmt.Fprintf(&want, "  %s = %s\n", c.Qualifier, c.Value)
+		}
+	}
+	reader, err := filepath.Abs("../../../docs/java/CheckReader.java")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := l.Cluster.Java(t.Context(), reader, "get", l.Table, key); err != nil || got != want.String() {
+		t.Errorf("%v\n%s\nwant\n%s", err, got, &want)
+	}
+}
