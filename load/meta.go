@@ -14,8 +14,8 @@ import (
 	"github.com/tsuna/gohbase/pb"
 )
 
-// metaColumns are the columns of hbase:meta that describe a region and the place of one of its replicas; 0: of the region
-// itself (CatalogFamilyFormat.getServerColumn).
+// metaColumns are the columns of hbase:meta that describe a region and the place of one of its replicas; 0: of the
+// region itself (CatalogFamilyFormat.getServerColumn).
 func metaColumns(replica int) []*pb.Column {
 	var suffix string
 	if replica > 0 {
@@ -159,8 +159,8 @@ func metaNumber(value []byte) int64 {
 	return int64(binary.BigEndian.Uint64(value))
 }
 
-// region is one of the region's replicas, whose columns were read; 0: the region itself. It is nil for the row of a region
-// that is offline, split or a replica.
+// region is one of the region's replicas, whose columns were read; 0: the region itself. It is nil for the row of a
+// region that is offline, split or a replica.
 func (m *metaRow) region(replica int) (found *Region, err error) {
 	switch {
 	case m.info == nil || m.info.Offline || m.info.Split || m.info.Replica != 0:

@@ -100,8 +100,8 @@ func (l *loadRun) removeFamilies(staging string) error {
 	return nil
 }
 
-// checkOnce refuses a file that is both at its source and in staging. HBase only renames, so somebody has put it into the
-// directory again, and only a person knows which of the two is wanted.
+// checkOnce refuses a file that is both at its source and in staging. HBase only renames, so somebody has put it into
+// the directory again, and only a person knows which of the two is wanted.
 func (l *loadRun) checkOnce(family string) error {
 	for _, f := range l.left {
 		if f.Family != family || f.staged == "" {

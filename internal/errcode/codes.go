@@ -617,7 +617,8 @@ var Table = []Chapter{
 			nil},
 		{LoadFiles, Refused,
 			"Two files of the directory conflict: they have the same name and family, or one is still in HBase's staging " +
-				"folder after an interrupted load, or a cut file is beside its parts, or `DIR/.cut` was changed. Nothing was deleted.",
+				"folder after an interrupted load, or a cut file is beside its parts, or `DIR/.cut` was changed. Nothing was " +
+				"deleted.",
 			"Move or rename one of the two. `DIR/.cut` keeps the originals, and `DIR/.cut/_cuts.json` lists their parts. " +
 				"If an original and its parts are both in the directory, keep the original: delete the parts, then the list.",
 			nil},

@@ -58,7 +58,8 @@ func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, who 
 	if secured.kerberos && secured.transfer != nil {
 		blocks.dial = p.tokens()
 	}
-	h := &hdfsFS{uri: "hdfs://" + oneName(conf, authority, addresses), user: user, names: names, blocks: blocks, timeouts: p, replicas: &replicas{}}
+	h := &hdfsFS{uri: "hdfs://" + oneName(conf, authority, addresses), user: user, names: names, blocks: blocks,
+		timeouts: p, replicas: &replicas{}}
 	options := hdfs.ClientOptions{
 		Addresses:           addresses,
 		User:                user,

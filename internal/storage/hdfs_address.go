@@ -63,7 +63,9 @@ func defaultAuthority(conf *siteconf.Conf) (string, error) {
 // URIs of their directories: that of fs.defaultFS if that has the address, too, or else the host in small letters,
 // without the default port.
 func oneName(conf *siteconf.Conf, authority string, addresses []string) string {
-	oneHost := func(address string) string { return strings.TrimSuffix(strings.ToLower(address), ":"+nameNodePort) }
+	oneHost := func(address string) string {
+		return strings.TrimSuffix(strings.ToLower(address), ":"+nameNodePort)
+	}
 	if def, err := defaultAuthority(conf); err == nil && len(addresses) == 1 {
 		known, err := nameNodes(conf, def)
 		if err == nil && !slices.Contains(known, withPort(def)) && slices.ContainsFunc(known, func(address string) bool {

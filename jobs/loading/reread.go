@@ -48,8 +48,8 @@ func rereadFile(ctx context.Context, out *output.Output, f *hfiles.FileMeta) err
 		return errcode.RunAgain.Errorf("%s is gone since the interrupted load was recovered: a region server that hung "+
 			"has most likely taken it; run this again, which asks the table for it", out.FS.URI(name))
 	case errors.Is(err, fs.ErrNotExist):
-		return errcode.OutputChanged.Errorf("%s, which was not loaded, is gone since the run began: %s to write it again (%w)",
-			out.FS.URI(name), writeAgain(out), err)
+		return errcode.OutputChanged.Errorf("%s, which was not loaded, is gone since the run began: %s to write it again "+
+			"(%w)", out.FS.URI(name), writeAgain(out), err)
 	case err != nil:
 		return fmt.Errorf("read %s again before the load: %w", out.FS.URI(name), err)
 	}

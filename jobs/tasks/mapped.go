@@ -188,8 +188,8 @@ func (w *Work) gather(all []*mapResult) error {
 	return nil
 }
 
-// Rejects passes on the rejects of all map tasks, or, after Map has failed, of those that have left some. It returns the
-// sink's error, or one that says that a log has changed.
+// Rejects passes on the rejects of all map tasks, or, after Map has failed, of those that have left some. It returns
+// the sink's error, or one that says that a log has changed.
 func (w *Work) Rejects(sink entry.RejectSink) error {
 	replay := func(task int, of *identity, log *rejectLog) error {
 		if log == nil {

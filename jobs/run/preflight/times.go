@@ -147,5 +147,6 @@ func (o *CheckedOutput) checkReplicas() {
 	}
 	o.add(checkReplicas, Warning, "set "+period+" on the region servers, or run refresh_hfiles in the HBase shell where "+
 		"there is that command", "the table has %d replicas of each region: the run is done when the primary ones show "+
-		"its rows. The others look for new files every %s ms (%s here; 0: never), and verify --live --replica reads them", n, o.Site.Conf.Get(period, "0"), period)
+		"its rows. The others look for new files every %s ms (%s here; 0: never); verify --live --replica reads them",
+		n, o.Site.Conf.Get(period, "0"), period)
 }

@@ -181,7 +181,8 @@ var (
 		{Name: "block_size", Kind: Size, Means: "BLOCKSIZE. Default: 64KiB."},
 		{Name: "max_size", Kind: Size, Means: "KeyValue bytes after which a file ends. Default: hbase.hregion.max.filesize."},
 		{Name: "slice_size", Kind: Size, Means: "A region of more bytes is written in parts, side by side. Default: 64MiB."},
-		{Name: "hbase_version", Kind: Text, Means: "The oldest HBase that is to read the files, such as '2.1'. Default: any."},
+		{Name: "hbase_version", Kind: Text,
+			Means: "The oldest HBase that is to read the files, such as '2.1'. Default: any."},
 	}
 	// HBase are the keys of hbase.
 	HBase = []Key{
