@@ -77,8 +77,8 @@ func (l *loadRun) preparePlain() error {
 }
 
 // checkPlain refuses files that HBase's user can't take from their places: a rename needs the right to write to the
-// folder and to pass through those above, and the region reads the file. The user is the owner of HBase's root folder. A
-// right by group may suffice, but who is in which group is not known here; if it does not, the region server says so.
+// folder and to pass through those above, and the region reads the file. The user is the owner of HBase's root folder.
+// A right by group may suffice, but who is in which group is not known here; if it does not, the region server says so.
 func (l *loadRun) checkPlain(user string, names ...string) error {
 	const write, enter, read = 2, 1, 4
 	folders := map[string]bool{"/": true} // which everybody may pass
