@@ -392,3 +392,12 @@ func TestZooKeeperThatWantsSASL(t *testing.T) {
 		}
 	}
 }
+
+// TestRightsOfAServerThatIsDown: it can't be asked what the user may read, which is an outage and no answer.
+func TestRightsOfAServerThatIsDown(t *testing.T) {
+	c := unconnected(t, quorumProperty, closedPort(t))
+	table := &Table{Name: "t", Regions: []Region{{Server: closedPort(t)}}}
+	if _, err := c.askRights(timed(t), table, []string{"f"}); !errors.Is(classify(t.Context(), err), ErrUnavailable) {
+		t.Error(err)
+	}
+}
