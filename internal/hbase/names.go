@@ -67,8 +67,9 @@ func regionSpecifier(name []byte) *pb.RegionSpecifier {
 	return &pb.RegionSpecifier{Type: pb.RegionSpecifier_REGION_NAME.Enum(), Value: name}
 }
 
-// ReplicaName is the name of a region's read replica, 1 or more, by the region's own name: RegionInfo.createRegionName
-// puts "_0001" after the region's id, in hexadecimal digits, and the MD5 of all before it behind.
+// ReplicaName is the name of a region's read replica, 1 or more, made from the region's own name: after the region's id
+// comes the replica's number, such as "_0001" in hexadecimal, and the hash is the MD5 of all bytes before it
+// (RegionInfo.createRegionName).
 func ReplicaName(region []byte, replica int) ([]byte, error) {
 	const hash = 2 * md5.Size // hexadecimal, between two dots
 	end := len(region) - len("..") - hash

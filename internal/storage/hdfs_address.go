@@ -59,23 +59,23 @@ func defaultAuthority(conf *siteconf.Conf) (string, error) {
 	return authority, nil
 }
 
-// oneName returns an authority as all URIs shall have it that mean the same file system, because records are found by the
-// URIs of their directories: that of fs.defaultFS if that has the address, too, or else the host in small letters,
-// without the default port.
+// oneName returns the one authority that all URIs of a file system have, however they were written, because records are
+// found by the URIs of their directories. It is the name service of fs.defaultFS if that has the address, and otherwise
+// the host in lower case without the default port.
 func oneName(conf *siteconf.Conf, authority string, addresses []string) string {
-	oneHost := func(address string) string {
+	plain := func(address string) string {
 		return strings.TrimSuffix(strings.ToLower(address), ":"+nameNodePort)
 	}
 	if def, err := defaultAuthority(conf); err == nil && len(addresses) == 1 {
 		known, err := nameNodes(conf, def)
 		if err == nil && !slices.Contains(known, withPort(def)) && slices.ContainsFunc(known, func(address string) bool {
-			return oneHost(address) == oneHost(addresses[0])
+			return plain(address) == plain(addresses[0])
 		}) {
 			return def // a name service
 		}
 	}
 	if slices.Equal(addresses, []string{withPort(authority)}) {
-		return oneHost(authority)
+		return plain(authority)
 	}
 	return authority
 }

@@ -51,8 +51,7 @@ func TestNameNodes(t *testing.T) {
 	}
 }
 
-// TestOneNameOfAFileSystem: records are found by the URIs of directories, so each way to write an authority gives the
-// same one.
+// TestOneNameOfAFileSystem: all ways to write an authority give the same URI, because records are found by it.
 func TestOneNameOfAFileSystem(t *testing.T) {
 	service := []string{"dfs.ha.namenodes.west", "a,b", "dfs.namenode.rpc-address.west.a", "w1:8021", "dfs.namenode.rpc-address.west.b", "w2"}
 	for _, c := range []struct {

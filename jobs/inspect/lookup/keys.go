@@ -13,13 +13,13 @@ import (
 // KeysReport says which rows a query reads, for readers in other languages.
 type KeysReport struct {
 	failure.Outcome
-	Table  string    `json:"table"`
-	Query  []string  `json:"query"`
-	Ranges []KeysRow `json:"ranges"` // in the order of the salts, or of the other prefixes
+	Table  string     `json:"table"`
+	Query  []string   `json:"query"`
+	Ranges []KeyRange `json:"ranges"` // in the order of the salts, or of the other prefixes
 }
 
-// KeysRow is a range of rows from Start to before Stop, in hexadecimal; "" for Stop: to the end of the table.
-type KeysRow struct {
+// KeyRange is a range of rows from Start to before Stop, in hexadecimal; "" for Stop: to the end of the table.
+type KeyRange struct {
 	Start string `json:"start"`
 	Stop  string `json:"stop"`
 	// Shell is the range as arguments of the HBase shell's scan.
@@ -28,7 +28,7 @@ type KeysRow struct {
 
 // Keys returns the ranges of rows in which Get looks for a query key. It asks no cluster.
 func Keys(j *jobfile.Job, o options.Options, query []string) (*KeysReport, error) {
-	report := &KeysReport{Outcome: failure.NewOutcome(), Table: j.Table, Query: query, Ranges: []KeysRow{}}
+	report := &KeysReport{Outcome: failure.NewOutcome(), Table: j.Table, Query: query, Ranges: []KeyRange{}}
 	if j.Outputs != nil {
 		var err error
 		if j, err = pickFor(j, o, len(query), ""); err != nil {
@@ -42,7 +42,7 @@ func Keys(j *jobfile.Job, o options.Options, query []string) (*KeysReport, error
 	}
 	for _, prefix := range q.prefixes {
 		stop := q.stopRow(prefix)
-		r := KeysRow{Start: hex.EncodeToString(prefix), Stop: hex.EncodeToString(stop)}
+		r := KeyRange{Start: hex.EncodeToString(prefix), Stop: hex.EncodeToString(stop)}
 		r.Shell = "STARTROW => " + shellBytes(prefix)
 		if stop != nil {
 			r.Shell += ", STOPROW => " + shellBytes(stop)

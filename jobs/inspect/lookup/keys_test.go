@@ -93,7 +93,7 @@ func TestJavaReader(t *testing.T) {
 
 // TestKeysOfManyRanges: a range for each salt that the query does not determine, whole rows, and rows without an end.
 func TestKeysOfManyRanges(t *testing.T) {
-	for rowkey, want := range map[string][]KeysRow{
+	for rowkey, want := range map[string][]KeyRange{
 		"salt(id, 2) + user + id": {{"3061", "3062", `STARTROW => "0a", STOPROW => "0b"`}, {"3161", "3162", `STARTROW => "1a", STOPROW => "1b"`}},
 		"user":                    {{"61", "6100", `STARTROW => "a", STOPROW => "a\x00"`}},
 	} {
