@@ -862,3 +862,24 @@ func TestSlowLoadGoesOn(t *testing.T) {
 		s.wantRows("a h q", true, true, true)
 	})
 }
+
+// TestScansOfTimestamps: a scan gets only the cells of its timestamps, and of its families.
+func TestScansOfTimestamps(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		for row, timestamp := range map[string]int64{"a": 100, "h": 101, "x": 102} {
+			c := cellOf("f", row)
+			c.Timestamp = timestamp
+			other := cellOf("g", row)
+			other.Timestamp = timestamp
+			s.do(s.world.BulkLoad("t", []cell.Cell{c, other}))
+		}
+		var got string
+		visit := func(c *cell.Cell) error { got += string(c.Row) + string(c.Family) + " "; return nil }
+		s.do(s.ScanTimestamp(s.Context(), "t", []string{"f"}, nil, nil, 101, visit))
+		s.do(s.ScanSince(s.Context(), "t", []string{"g"}, nil, nil, 101, visit))
+		s.do(s.ScanTimestamp(s.Context(), "t", nil, []byte("b"), []byte("i"), 101, visit))
+		if want := "hf hg xg hf hg "; got != want {
+			s.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
