@@ -83,6 +83,27 @@ func (r *reader) locate(ctx context.Context, table string, row []byte) (*Region,
 	return found, err
 }
 
+// checkMeta says errInTransition if hbase:meta is no longer on the server from which it was read, and forgets that
+// place.
+//
+// A server that hung past its session and wakes up answers for a moment with what it knew. If it had hbase:meta, it
+// would say that nothing has moved. Another server gets hbase:meta before any region moves, so what was read is true if
+// hbase:meta is still there afterwards.
+func (r *reader) checkMeta(ctx context.Context) error {
+	now, err := r.servers.finder.Meta(ctx)
+	if err != nil {
+		return err
+	}
+	read := r.locations.find(r.limits.meta, nil)
+	if read != nil && read.Server == now {
+		return nil
+	}
+	if read != nil {
+		r.locations.drop(r.limits.meta, read)
+	}
+	return fmt.Errorf("%s has moved to %s: %w", r.limits.meta, now, errInTransition)
+}
+
 func (r *reader) lookUp(ctx context.Context, table string, row []byte) (*Region, error) {
 	if table == r.limits.meta {
 		addr, err := r.servers.finder.Meta(ctx)

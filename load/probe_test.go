@@ -361,6 +361,7 @@ func checked(t *testing.T, multi func(n int) hbasetest.Answer, dead int) *Cluste
 	}
 	s.server = hbasetest.Serve(t, handle)
 	c.reader.locations.add(metaTable, &Region{Name: metaRegion(metaTable), Server: s.server.Addr})
+	c.servers.finder = metaAt{addr: s.server.Addr}
 	if _, err := c.servers.connect(t.Context(), server{s.server.Addr, hbase.MasterService}); err != nil {
 		t.Fatal(err)
 	}

@@ -614,3 +614,11 @@ func TestMetaThatMoves(t *testing.T) {
 		t.Errorf("asked %v", asked)
 	}
 }
+
+// metaAt finds hbase:meta on one server.
+type metaAt struct {
+	finder
+	addr string
+}
+
+func (m metaAt) Meta(context.Context) (string, error) { return m.addr, nil }

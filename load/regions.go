@@ -59,6 +59,9 @@ func (c *Cluster) regions(ctx context.Context, id hbase.TableName) ([]Region, er
 	for {
 		regions, err := c.reader.regions(ctx, id)
 		if err == nil {
+			err = c.reader.checkMeta(ctx)
+		}
+		if err == nil {
 			err = checkChain(regions)
 		}
 		if !errors.Is(err, errInTransition) {

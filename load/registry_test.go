@@ -216,6 +216,7 @@ func TestMetaOfAnotherName(t *testing.T) {
 	}
 	defer c.Close()
 	c.reader.locations.add("hbase:meta_b", &Region{Name: metaRegion("hbase:meta_b"), Server: addr})
+	c.servers.finder = metaAt{addr: addr}
 	id := hbase.TableName{Namespace: "default", Qualifier: "t"}
 	if _, _, err := c.reader.tableState(t.Context(), id); !errors.Is(err, ErrNotFound) {
 		t.Error(err)

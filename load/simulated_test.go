@@ -883,3 +883,30 @@ func TestScansOfTimestamps(t *testing.T) {
 		}
 	})
 }
+
+// wokenMeta is a finder of which some answers name another server of hbase:meta than the one that was read.
+type wokenMeta struct {
+	finder
+	asked int
+	moved map[int]bool // the numbers of these answers
+}
+
+func (w *wokenMeta) Meta(ctx context.Context) (string, error) {
+	if w.asked++; w.moved[w.asked] {
+		return "elsewhere:1", nil
+	}
+	return w.finder.Meta(ctx)
+}
+
+// TestMetaOfAServerThatWokeUp: what hbase:meta says counts only if it is still on the server that said it.
+func TestMetaOfAServerThatWokeUp(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		w := &wokenMeta{finder: s.servers.finder, moved: map[int]bool{2: true}} // the first is asked to find hbase:meta
+		s.servers.finder = w
+		before := s.reader.metaScans.Load()
+		table, err := s.Table(s.Context(), "t")
+		if s.do(err); len(table.Regions) == 0 || s.reader.metaScans.Load()-before != 2 || w.asked < 4 {
+			s.Errorf("%d regions, %d scans, hbase:meta was looked for %d times", len(table.Regions), s.reader.metaScans.Load()-before, w.asked)
+		}
+	})
+}

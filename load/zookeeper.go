@@ -40,20 +40,22 @@ func findZooKeeper(conf *siteconf.Conf) (*zooKeeper, error) {
 }
 
 // Master is the address of the active master.
-func (z *zooKeeper) Master(ctx context.Context) (string, error) { return z.server(ctx, "master") }
+//
+// It may be out of date, because one server of a quorum may lag behind the others. It is only where to ask next: a
+// server that is no longer the active master refuses, and the address is looked up again.
+func (z *zooKeeper) Master(ctx context.Context) (string, error) {
+	return z.server(ctx, "master", false)
+}
 
-// Meta is the address of the region server that holds hbase:meta.
+// Meta is the address of the region server that holds hbase:meta, as the quorum knows it now.
 func (z *zooKeeper) Meta(ctx context.Context) (string, error) {
-	return z.server(ctx, "meta-region-server")
+	return z.server(ctx, "meta-region-server", true)
 }
 
 // server reads the address of a server from its znode.
-//
-// The address may be out of date, because one server of a quorum may be behind the others. It is only where to ask
-// next: a server that no longer has that role refuses, and the address is looked up again.
-func (z *zooKeeper) server(ctx context.Context, znode string) (string, error) {
+func (z *zooKeeper) server(ctx context.Context, znode string, sync bool) (string, error) {
 	name := path.Join(z.parent, znode)
-	found, err := z.get(ctx, name, false)
+	found, err := z.get(ctx, name, sync)
 	if err != nil {
 		return "", err
 	}
@@ -70,8 +72,8 @@ func (z *zooKeeper) server(ctx context.Context, znode string) (string, error) {
 
 // TableState is HBase 1's record of a table's state.
 //
-// A server of a quorum may lag behind the others, which would make a table that was just truncated seem unchanged. So it
-// first gets what its leader has.
+// A server of a quorum may lag behind the others, which would make a table that was just truncated seem unchanged. So
+// it first gets what its leader has.
 func (z *zooKeeper) TableState(ctx context.Context, table string) (record []byte, written int64, err error) {
 	name := path.Join(z.parent, "table", table)
 	found, err := z.get(ctx, name, true)

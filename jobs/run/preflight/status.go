@@ -23,7 +23,7 @@ const (
 )
 
 // testedVersions are the versions of HBase that docs/versions.md has.
-var testedVersions = []string{"1.2.", "1.4.", "1.7.", "2.0.", "2.1.", "2.2.", "2.4.", "2.5.", "2.6."}
+var testedVersions = []string{"1.2.", "1.4.", "1.7.", "2.0.", "2.1.", "2.2.", "2.3.", "2.4.", "2.5.", "2.6."}
 
 func (o *CheckedOutput) patience(brief time.Duration) time.Duration {
 	if o.Brief {
