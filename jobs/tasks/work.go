@@ -61,8 +61,8 @@ type Assignment struct {
 	Properties map[string]string // of the site files, as far as tasks need them
 }
 
-// Work is a run by tasks. Its plan is in the output, so tasks may begin. Map sorts all input. Then there are Rows, which
-// Reduce writes.
+// Work is a run by tasks. Its plan is in the output, so tasks may begin. Map sorts all input. Then there are Rows,
+// which Reduce writes.
 type Work struct {
 	engine   Engine
 	external *ExternalScheduler // nil: the engine runs the tasks
