@@ -86,7 +86,7 @@ func TestOnlyWhatWasWrittenIsLoaded(t *testing.T) {
 		"exchanged": {func(first, second string) error {
 			return errors.Join(os.Rename(first, first+"x"), os.Rename(second, first), os.Rename(first+"x", second))
 		}, failure.Differs, errcode.HFileCorrupt},
-		"gone": {func(first, _ string) error { return os.Remove(first) }, failure.Failed, errcode.OtherFailed},
+		"gone": {func(first, _ string) error { return os.Remove(first) }, failure.Refused, errcode.OutputChanged},
 	} {
 		out := writtenOutput(t, options.Options{}, "row 1", "row 2")
 		files := out.Manifest.Files()

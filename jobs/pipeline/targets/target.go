@@ -94,7 +94,7 @@ func Examine(j *jobfile.Job, s *site.Site, table *load.Table) (*Target, []Proble
 			add(CheckFamilies, errcode.TableSettings.Errorf(
 				"the settings of table %s, family %s, with the properties of the site files: %w", j.Table, f.Name, err))
 		}
-		if err := settings.ReadableBy(j.HFile.HBaseVersion); err != nil {
+		if err := settings.ReadableBy(j.HBaseVersion); err != nil {
 			add(CheckFamilies, errcode.TableSettings.Errorf("%s: hfile.hbase_version, family %s: %w", j.Path, f.Name, err))
 		}
 		t.Families = append(t.Families, TargetFamily{f.Name, settings})

@@ -105,7 +105,7 @@ func TestIdentityHasEveryPartOfAJob(t *testing.T) {
 	for of, want := range map[reflect.Type]struct{ decide, others string }{
 		reflect.TypeFor[Job](): {"Table Columns Constants Filter Timestamp Moments RowKey Wide Input Regions HFile Strict Live Outputs",
 			// the date is in the run's ID
-			"Path Dir Date Hour Query Queries HBase Engine Output Load anyQuery hash parts origin places"},
+			"Path Dir Date Hour Query Queries HBase HBaseVersion Engine Output Load anyQuery hash parts origin places"},
 		reflect.TypeFor[Input]():          {"Form", "Path Dated MaxRejects RequireSuccess Rows RowsAtLeast EmptyFails SpaceUnchecked"},
 		reflect.TypeFor[RegionSettings](): {"From Splits", ""},
 	} {

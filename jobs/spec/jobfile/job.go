@@ -35,12 +35,15 @@ type Job struct {
 	Input     Input
 	Regions   RegionSettings
 	HFile     HFileSettings
-	HBase     HBase
-	Engine    EngineSettings
-	Output    string // as written: a path or an hdfs: URI
-	Load      bool
-	Strict    bool       // duplicates: error
-	Live      LivePolicy // duplicates.live
+	// The oldest HBase that is to read the files (hfile.hbase_version), such as "2.1"; "": any that this program knows.
+	// The files do not depend on it, so it is no part of the hash.
+	HBaseVersion string
+	HBase        HBase
+	Engine       EngineSettings
+	Output       string // as written: a path or an hdfs: URI
+	Load         bool
+	Strict       bool       // duplicates: error
+	Live         LivePolicy // duplicates.live
 
 	// Outputs are the jobs that share one reading of the input; nil if the job is its only output. If there are
 	// several, only Path, Dir, Date, Hour, Input, HBase, Engine and Load of this job apply, and Table lists all tables.
@@ -118,9 +121,6 @@ type HFileSettings struct {
 	MaxSize int64
 	// bytes of keys and columns above which a region is cut into slices, which are written in parallel; 0: 64 MiB
 	SliceSize int64
-	// the oldest HBase that is to read the files, such as "2.1"; "": any that this program knows. The files do not depend
-	// on it, so it is no part of the job's hash.
-	HBaseVersion string
 }
 
 // HBase says where the site files are, and who logs in.

@@ -43,8 +43,8 @@ func readHFile(j *Job, s *yamldoc.Section) {
 	h.Settings.BlockSize = int(s.Size("block_size", 64<<10))
 	h.MaxSize = s.Size("max_size", 0)
 	h.SliceSize = s.Size("slice_size", 0)
-	if h.HBaseVersion = s.Text("hbase_version"); s.Has("hbase_version") && !hbaseVersion.MatchString(h.HBaseVersion) {
-		s.Fail("hbase_version", "%q is not a version of HBase from 1.2 on, such as '2.1' or 2.1.4", h.HBaseVersion)
+	if j.HBaseVersion = s.Text("hbase_version"); s.Has("hbase_version") && !hbaseVersion.MatchString(j.HBaseVersion) {
+		s.Fail("hbase_version", "%q is not a version of HBase from 1.2 on, such as '2.1' or 2.1.4", j.HBaseVersion)
 	}
 	checked := h.Settings
 	if checked.Bloom == hfilewriter.BloomRowPrefix && j.Regions.From == "table" {
