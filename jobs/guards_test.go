@@ -34,6 +34,8 @@ var guards = map[string]guard{
 		"TestSearch"},
 	"hbase:meta is read again after the table was asked": {"jobs/loading/proof.go",
 		"if !changed(table, now, chosen) {", "if true {", "TestProofHistories"},
+	"hbase:meta is where it was read": {"load/regions.go",
+		"err = c.reader.checkMeta(ctx)", "err = nil", "TestSearch"},
 	"a yes is void if the region is open elsewhere": {"load/rounds.go",
 		"if err == nil && elsewhere {", "if false && elsewhere {", "TestSearch"},
 	"the lock is checked before a request": {"load/rounds.go",

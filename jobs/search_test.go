@@ -193,7 +193,7 @@ type kind struct{ often, details int }
 var (
 	callFaults = map[string]kind{"refuse": {4, len(transient)}, "lose": {4, 1}, "delay": {2, len(delays)}, "kill": {3, 1}, "second client": {2, 2}}
 	lifeFaults = map[string]kind{"hang": {4, 2 * len(delays)}, "crash": {2, 2}, "safe mode": {1, 3},
-		"no DataNodes": {1, 3}, "no NameNode": {2, 3}, "other settings": {1, 8}}
+		"no DataNodes": {1, 3}, "no NameNode": {2, 3}, "meta moves": {2, 2}, "other settings": {1, 8}}
 	// They happen as a region server stages or commits a file of one of the families. A server that hangs does so after
 	// this step.
 	stepFaults  = map[string]kind{"fail a step": {3, 4}, "hang at a step": {3, 4 * len(delays)}, "kill at a step": {2, 4}}
@@ -451,6 +451,8 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 	case "meta lags":
 		s.sim.LagMeta(delays[pick(3)])
 		time.AfterFunc(10*time.Minute, func() { s.sim.LagMeta(0) })
+	case "meta moves":
+		return could(s.sim.MoveMeta(pick(2)))
 	case "safe mode":
 		during(delays[pick(3)], s.disk.SafeMode)
 	case "no DataNodes":
@@ -714,6 +716,12 @@ var found = map[string]schedule{
 	// A region server hangs with a load request. The next command moves its files back and begins its load, and then the
 	// server wakes up and takes one of them. The command said that a file does not exist.
 	"a file is taken after recovery": {Faults: []fault{{31, "move", 13}, {44, "hang", 8}, {103, "lose", 0}, {130, "move", 4}, {182, "kill", 0}, {242, "delay", 4}}},
+	// All region servers of an HBase 1 hang past their sessions, and wake up at the same time. Nothing in its hbase:meta
+	// says that no server has the regions, and they take the files before they end. The regions have them when they are
+	// opened again, so the command is right.
+	"no server has the regions": {Way: 1, Faults: []fault{{0, "fail a step", 0}, {0, "hang", 5}, {0, "hang", 4}}},
+	// An HBase 1 without staging folders: a directory's load of the same files takes one while a job looks at who may take it.
+	"a file is taken before its right is checked": {Way: 2, Faults: []fault{{124, "hang", 6}, {181, "second client", 1}, {3, "hang at a step", 12}, {5, "hang", 7}}},
 }
 
 // TestFoundSchedules plays the schedules that were found.
@@ -866,6 +874,7 @@ var rareStates = []string{
 	"a request fails halfway through its commit",
 	"a request fails halfway through staging",
 	"a server answers for a region that is open elsewhere",
+	"a server answers with an old hbase:meta",
 	"an orphan appears when its region is opened",
 }
 

@@ -350,13 +350,18 @@ func (l *loadRun) check(table *Table, files []HFile) error {
 	return nil
 }
 
+// goneSince is the error for a file that was at its source when this command began.
+func goneSince(uri string, err error) error {
+	return errcode.RunAgain.Errorf("%s is gone since this command found it: a region server that hung with an earlier "+
+		"load has taken it, or somebody has moved or deleted it; run this again, which finds out: %w", uri, err)
+}
+
 // checkSource checks that a file is at its source.
 func (l *loadRun) checkSource(f *pendingFile) error {
 	info, err := l.fs.Stat(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return errcode.RunAgain.Errorf("%s is gone since this command found it: a region server that hung with an earlier "+
-			"load has taken it, or somebody has moved or deleted it; run this again, which finds out: %w", f.URI, err)
+		return goneSince(f.URI, err)
 	case err != nil:
 		return fmt.Errorf("look at file %s: %w", f.URI, err)
 	case info.Dir:

@@ -102,7 +102,10 @@ func (l *loadRun) checkPlain(user string, names ...string) error {
 func (l *loadRun) checkRight(user, name string, right fs.FileMode, what string) error {
 	const others, group = 1, 8
 	info, err := l.fs.Stat(name)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return goneSince(l.fs.URI(name), err)
+	case err != nil:
 		return fmt.Errorf("look at %s: %w", l.fs.URI(name), err)
 	}
 	may := func(who fs.FileMode) bool { return info.Mode.Perm()&(right*who) == right*who }

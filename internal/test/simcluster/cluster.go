@@ -22,14 +22,16 @@ import (
 	"syscall"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/internal/hbase"
 	"bulkload/internal/test/hbasetest"
 )
 
-// Cluster is a master, which also has hbase:meta, and some region servers.
+// Cluster is a master and some region servers.
 type Cluster struct {
 	mu         sync.Mutex
 	servers    []*server // the first is the master's
+	metaServer *server   // has hbase:meta: the master, unless it is moved
 	tables     map[string]*table
 	snapshots  map[string]*table // each is a copy
 	denyMoves  bool
@@ -58,6 +60,7 @@ type server struct {
 	hung      atomic.Bool
 	down      bool                    // the process has ended
 	stale     map[string]*staleRegion // by name, of a server that hung past its session; nil: its session lives
+	staleMeta [][]cell.Cell           // rows of hbase:meta, of one that had it and hung past its session
 	denies    bool                    // see Deny and DenyLoads
 	movedAway map[string]movedAway    // by encoded name
 }
@@ -120,6 +123,7 @@ func New(servers int) *Cluster {
 	for i := range servers + 1 {
 		c.servers = append(c.servers, &server{host: fmt.Sprint("server", i), startCode: c.now()})
 	}
+	c.metaServer = c.servers[0]
 	return c
 }
 
@@ -133,7 +137,11 @@ func (c *Cluster) now() int64 {
 func (c *Cluster) Master(context.Context) (string, error) { return c.servers[0].addr(), nil }
 
 // Meta is the address of the server that has hbase:meta, for load.Network.
-func (c *Cluster) Meta(context.Context) (string, error) { return c.servers[0].addr(), nil }
+func (c *Cluster) Meta(context.Context) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.metaServer.addr(), nil
+}
 
 // Old makes it HBase 1, which takes files in that way, before there are tables.
 func (c *Cluster) Old(way hbase.LoadWay) { c.way = way }
@@ -262,14 +270,14 @@ func (c *Cluster) after(s *server) *server {
 }
 
 // open opens a region on a server; nil: on the next one in turn. If that one is not alive, another one does, and if none
-// is, the region is opened as soon as one is.
+// is, or nothing can be written to hbase:meta, the region is opened as soon as that is over.
 func (c *Cluster) open(r *region, s *server) {
 	if s == nil {
 		s = c.servers[1+c.opened%(len(c.servers)-1)]
 		c.opened++
 	}
-	if !s.alive() {
-		if s = c.after(s); s == nil {
+	if !s.alive() || !c.metaServer.alive() {
+		if s = c.after(s); s == nil || !c.metaServer.alive() {
 			r.open = false
 			return
 		}

@@ -2,6 +2,7 @@ package simcluster
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -57,8 +58,11 @@ func (c *Cluster) disable(t *table) {
 	t.state, t.written = hbase.Disabled, c.now()
 }
 
-// closable is an error if a region of a table can't be closed now.
-func (t *table) closable() error {
+// closable is an error if a region of a table can't be closed now, or hbase:meta can't be written.
+func (c *Cluster) closable(t *table) error {
+	if !c.metaServer.alive() {
+		return errors.New("the server of hbase:meta does not answer")
+	}
 	for _, r := range t.regions {
 		if err := r.wait(); err != nil {
 			return err
@@ -75,7 +79,7 @@ func (c *Cluster) change(name string, do func(*table) error) error {
 	if t == nil {
 		return fmt.Errorf("there is no table %s", name)
 	}
-	if err := t.closable(); err != nil {
+	if err := c.closable(t); err != nil {
 		return err
 	}
 	return do(t)
@@ -189,7 +193,7 @@ func (c *Cluster) Restore(snapshot string) error {
 	}
 	t := kept.copy()
 	if old := c.tables[t.name.String()]; old != nil {
-		if err := old.closable(); err != nil {
+		if err := c.closable(old); err != nil {
 			return err
 		}
 	}
@@ -358,6 +362,13 @@ func (t *table) readable(want *cell.Cell, enough int, now int64) bool {
 		return false
 	}
 	r := t.regions[slices.IndexFunc(t.regions, func(r *region) bool { return r.holds(want.Row) })]
+	if !r.open { // whoever opens it will find all that is in its folder
+		opened := copyOf(r)
+		for family, files := range r.orphans {
+			opened.stores[family] = append(opened.stores[family], files...)
+		}
+		r = opened
+	}
 	v := viewOf(f, now)
 	if enough == 0 {
 		enough = v.versions

@@ -1,6 +1,7 @@
 package simcluster
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -66,6 +67,18 @@ func (c *Cluster) Crash(i int) {
 	time.AfterFunc(restart, func() { c.locked(func() { c.start(s) }) })
 }
 
+// MoveMeta moves hbase:meta to the i-th region server, counted from 0.
+func (c *Cluster) MoveMeta(i int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.regionServer(i)
+	if !s.alive() || !c.metaServer.alive() {
+		return errors.New("a server does not answer")
+	}
+	c.metaServer = s
+	return nil
+}
+
 // Deny makes the i-th region server refuse all requests of a load for d, as one does that a grant has not reached yet.
 func (c *Cluster) Deny(i int, d time.Duration) {
 	c.mu.Lock()
@@ -87,7 +100,7 @@ func (c *Cluster) locked(do func()) {
 
 // end ends a process: what it was doing stops where it is.
 func (c *Cluster) end(s *server) {
-	s.down, s.stale = true, nil
+	s.down, s.stale, s.staleMeta = true, nil, nil
 	s.disconnect()
 }
 
@@ -96,10 +109,18 @@ func (c *Cluster) start(s *server) {
 	c.openHomeless()
 }
 
-// expire opens the regions of a server elsewhere.
+// expire opens the regions of a server elsewhere, hbase:meta before all others.
 func (c *Cluster) expire(s *server) {
 	if !s.down {
 		s.stale = map[string]*staleRegion{}
+	}
+	if c.metaServer == s {
+		if !s.down {
+			s.staleMeta = c.meta()
+		}
+		if c.metaServer = c.after(s); c.metaServer == nil {
+			c.metaServer = c.servers[0]
+		}
 	}
 	for _, t := range c.ordered() {
 		for _, r := range t.regions {

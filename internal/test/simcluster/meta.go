@@ -16,6 +16,15 @@ import (
 
 const metaRegion = "hbase:meta,,1"
 
+// metaOf are the rows of hbase:meta as a server has them. One that hung past its session has those of that time.
+func (c *Cluster) metaOf(s *server) [][]cell.Cell {
+	if s == c.metaServer {
+		return c.meta()
+	}
+	c.reach("a server answers with an old hbase:meta")
+	return s.staleMeta
+}
+
 // meta are the rows of hbase:meta in order.
 func (c *Cluster) meta() (rows [][]cell.Cell) {
 	for _, t := range c.tables {
@@ -92,8 +101,8 @@ func cutMeta(name []byte) (table, start, rest string) {
 	return table, "," + start[:i], "," + start[i+1:]
 }
 
-func (c *Cluster) metaRow(q *question, name []byte) []cell.Cell {
-	for _, row := range c.meta() {
+func (c *Cluster) metaRow(s *server, q *question, name []byte) []cell.Cell {
+	for _, row := range c.metaOf(s) {
 		if bytes.Equal(row[0].Row, name) {
 			return q.ofMeta(row)
 		}
@@ -101,8 +110,8 @@ func (c *Cluster) metaRow(q *question, name []byte) []cell.Cell {
 	return nil
 }
 
-func (c *Cluster) metaScan(q *question, scan *pb.Scan) (rows [][]cell.Cell) {
-	for _, row := range c.meta() {
+func (c *Cluster) metaScan(s *server, q *question, scan *pb.Scan) (rows [][]cell.Cell) {
+	for _, row := range c.metaOf(s) {
 		from, to := compareMeta(row[0].Row, scan.StartRow), compareMeta(row[0].Row, scan.StopRow)
 		inRange := from >= 0 && (len(scan.StopRow) == 0 || to < 0)
 		if scan.GetReversed() {

@@ -418,10 +418,7 @@ func (q *question) row(t *table, r *region, row []byte) (found []cell.Cell) {
 
 // served finds a region that a server has open; for hbase:meta, nil.
 func (c *Cluster) served(s *server, name []byte) (*table, *region, error) {
-	if s == c.servers[0] {
-		if string(name) != metaRegion {
-			return nil, nil, notServing(name)
-		}
+	if string(name) == metaRegion && (s == c.metaServer || s.staleMeta != nil) {
 		return nil, nil, nil
 	}
 	if t, r := c.region(name); r != nil && r.open && r.server == s && r.startCode == s.startCode {
@@ -487,7 +484,7 @@ func (c *Cluster) read(s *server, region []byte, get *pb.Get) ([]cell.Cell, erro
 	case t == nil && c.old() && slices.ContainsFunc(q.columns, func(c *pb.Column) bool { return string(c.Family) == "table" }):
 		return nil, refusal{class: exceptions + "regionserver.NoSuchColumnFamilyException", why: "Column family table does not exist in region " + metaRegion}
 	case t == nil:
-		return c.metaRow(&q, get.Row), nil
+		return c.metaRow(s, &q, get.Row), nil
 	case !r.holds(get.Row):
 		return nil, refusal{class: exceptions + "regionserver.WrongRegionException", why: fmt.Sprintf("row %q is not in region %q", get.Row, region)}
 	}
@@ -561,7 +558,7 @@ func (c *Cluster) scan(s *server, request *pb.ScanRequest, block *[]byte) (proto
 		return nil, outOfOrder
 	case open.closed:
 		return answer, nil
-	case open.opened != 0 && !c.isOpening(s, open.region, open.opened):
+	case !c.isOpening(s, open.region, open.opened):
 		delete(c.scanners, id)
 		return nil, notServing(open.region)
 	case request.NextCallSeq != nil && request.GetNextCallSeq() != open.next:
@@ -585,10 +582,10 @@ func (c *Cluster) scan(s *server, request *pb.ScanRequest, block *[]byte) (proto
 	return answer, nil
 }
 
-// isOpening reports whether a server has a region open since that time.
+// isOpening reports whether a server has a region open since that time, or hbase:meta.
 func (c *Cluster) isOpening(s *server, name []byte, opened int64) bool {
 	_, r, err := c.served(s, name)
-	return err == nil && r.opened == opened
+	return err == nil && (r == nil || r.opened == opened)
 }
 
 // openScanner makes a scanner with all rows of a region that a scan asks for.
@@ -603,7 +600,7 @@ func (c *Cluster) openScanner(s *server, request *pb.ScanRequest) (*scanner, err
 	}
 	open := &scanner{server: s, process: s.startCode, region: request.GetRegion().GetValue()}
 	if t == nil {
-		open.rows = c.metaScan(&q, request.Scan)
+		open.rows = c.metaScan(s, &q, request.Scan)
 		return open, nil
 	}
 	open.opened = r.opened
