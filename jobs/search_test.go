@@ -248,6 +248,7 @@ type search struct {
 	loads       int // load requests
 	others      sync.WaitGroup
 	second      int // other clients that run
+	directories int // those of them that load the directory
 	trace       []call
 	callsToDone int               // until a command was done for the first time
 	replaced    bool              // a document, by the last call
@@ -333,12 +334,18 @@ func (s *search) another(other bool) {
 		kind = map[string]string{"run": "load", "correct": "load", "load": "run"}[kind]
 	}
 	s.second++
+	if kind == "load" {
+		s.directories++
+	}
 	client, input := s.sim.Client("tina", func() {}), s.input
 	s.others.Go(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		err := s.process(s.Context(), client, kind, nil)
 		s.second--
+		if kind == "load" {
+			s.directories--
+		}
 		s.note("the second client, %s, ends: %v", kind, err)
 		s.judge(err, kind, input)
 	})
@@ -531,6 +538,8 @@ func (s *search) play() {
 		loads := s.loads
 		if s.kind == "correct" && i > 0 {
 			s.input = 1
+			// The directory has the old values, which its load may put over those of the correction.
+			s.harmed = s.harmed || s.directories > 0
 		}
 		err := s.command(nil)
 		s.note("command %d ends: %v, killed %t, %d load requests", i, err, s.killed, s.loads-loads)
@@ -720,6 +729,8 @@ var found = map[string]schedule{
 	// says that no server has the regions, and they take the files before they end. The regions have them when they are
 	// opened again, so the command is right.
 	"no server has the regions": {Way: 1, Faults: []fault{{0, "fail a step", 0}, {0, "hang", 5}, {0, "hang", 4}}},
+	// Another client loads the directory's old values over a correction. The command's reason is true.
+	"the old values come back": {Command: 2, Way: 1, Faults: []fault{{5, "merge", 22}, {1, "second client", 1}}},
 	// An HBase 1 without staging folders: a directory's load of the same files takes one while a job looks at who may take it.
 	"a file is taken before its right is checked": {Way: 2, Faults: []fault{{124, "hang", 6}, {181, "second client", 1}, {3, "hang at a step", 12}, {5, "hang", 7}}},
 }
