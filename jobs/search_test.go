@@ -731,6 +731,9 @@ var found = map[string]schedule{
 	"no server has the regions": {Way: 1, Faults: []fault{{0, "fail a step", 0}, {0, "hang", 5}, {0, "hang", 4}}},
 	// Another client loads the directory's old values over a correction. The command's reason is true.
 	"the old values come back": {Command: 2, Way: 1, Faults: []fault{{5, "merge", 22}, {1, "second client", 1}}},
+	// A directory's load is interrupted after it has recorded which cells the table had before. The next one forgot that
+	// for the files that were still in the directory, until it had asked again.
+	"the cells of another load are forgotten": {Order: 0xf, Command: 1, Faults: []fault{{18, "split", 16}, {51, "delay", 4}, {249, "crash", 1}, {10, "second client", 1}, {0, "fail a step", 3}}},
 	// An HBase 1 without staging folders: a directory's load of the same files takes one while a job looks at who may take it.
 	"a file is taken before its right is checked": {Way: 2, Faults: []fault{{124, "hang", 6}, {181, "second client", 1}, {3, "hang at a step", 12}, {5, "hang", 7}}},
 }

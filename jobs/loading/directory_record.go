@@ -85,10 +85,10 @@ func (r directoryRecord) begin(table *load.Table, d *hfiles.Directory) (*ledger.
 		Moments: true, // not all cells are read, so their timestamps are unknown
 		Counts:  []byte("{}"), Inputs: []byte("[]"), Program: hash, Version: program.ThisBuild().Version, Host: host,
 		User: r.out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
-	present := map[string]bool{}
-	for _, f := range d.Files {
+	present := map[string]int{}
+	for i, f := range d.Files {
 		uri := r.out.URI(f.Path)
-		present[uri] = true
+		present[uri] = i
 		e.Files = append(e.Files, ledger.LoadedFile{URI: uri, Family: f.Family, FirstRow: printable.Bytes(f.First),
 			LastRow: printable.Bytes(f.Last), Oldest: f.Oldest, Probes: f.Cells,
 			Opening: table.OpeningsOf(&load.HFile{Family: f.Family, FirstRow: f.First, LastRow: f.Last})})
@@ -96,9 +96,19 @@ func (r directoryRecord) begin(table *load.Table, d *hfiles.Directory) (*ledger.
 	// HBase took these before the interruption. If the entry lacked them, the final probes would not look for their rows.
 	if old != nil && old.State == ledger.Loading {
 		for _, f := range old.Files {
-			if !present[f.URI] {
+			i, found := present[f.URI]
+			if !found {
 				e.Files = append(e.Files, f)
 				e.Identity = old.Identity // of the table that took them
+				continue
+			}
+			// A server that hung may still take this file. Then cells that the table had before prove nothing.
+			for _, c := range f.Probes {
+				was := c
+				was.Before = false
+				if k := slices.Index(e.Files[i].Probes, was); k >= 0 && c.Before {
+					e.Files[i].Probes[k] = c
+				}
 			}
 		}
 	}
