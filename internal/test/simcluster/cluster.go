@@ -50,6 +50,7 @@ type Cluster struct {
 	folders    int            // staging folders that were made
 	states     map[string]int // see reach
 	way        hbase.LoadWay  // see Old
+	timers     atomic.Int64   // see later
 }
 
 // server is a server's process.
@@ -292,7 +293,7 @@ func (c *Cluster) open(r *region, s *server) {
 		return
 	}
 	c.reach("hbase:meta shows an opening late")
-	time.AfterFunc(c.metaLag, func() {
+	c.later(c.metaLag, func() {
 		c.locked(func() {
 			if r.opened == now.at {
 				r.shown = now

@@ -63,6 +63,7 @@ type gate struct {
 	arrived int
 	isOpen  bool
 	names   map[string]int // see masked
+	delays  time.Duration  // how many there were
 	changed chan struct{}  // a call has arrived, or may go on
 	stop    chan struct{}
 }
@@ -140,6 +141,8 @@ func (g *gate) release(c *Call, v Verdict) {
 	switch {
 	case i < 0: // decide has killed its client
 	case v.Delay > 0:
+		g.delays++ // see Cluster.later
+		v.Delay += g.delays * 1000
 		c.ready = time.Now().Add(v.Delay)
 		time.AfterFunc(v.Delay, g.again)
 	default:

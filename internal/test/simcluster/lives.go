@@ -41,14 +41,14 @@ func (c *Cluster) Hang(i int, d time.Duration) {
 	}
 	s.hung.Store(true)
 	if d > session {
-		time.AfterFunc(session, func() { c.locked(func() { c.expire(s) }) })
+		c.later(session, func() { c.locked(func() { c.expire(s) }) })
 	}
-	time.AfterFunc(d, func() {
+	c.later(d, func() {
 		s.hung.Store(false)
 		c.locked(c.openHomeless)
 		if d > session {
-			time.AfterFunc(unaware, func() { c.locked(func() { c.end(s) }) })
-			time.AfterFunc(unaware+restart, func() { c.locked(func() { c.start(s) }) })
+			c.later(unaware, func() { c.locked(func() { c.end(s) }) })
+			c.later(unaware+restart, func() { c.locked(func() { c.start(s) }) })
 		}
 	})
 }
@@ -63,8 +63,8 @@ func (c *Cluster) Crash(i int) {
 		return
 	}
 	c.end(s)
-	time.AfterFunc(takeover, func() { c.locked(func() { c.expire(s) }) })
-	time.AfterFunc(restart, func() { c.locked(func() { c.start(s) }) })
+	c.later(takeover, func() { c.locked(func() { c.expire(s) }) })
+	c.later(restart, func() { c.locked(func() { c.start(s) }) })
 }
 
 // MoveMeta moves hbase:meta to the i-th region server, counted from 0.
@@ -85,7 +85,14 @@ func (c *Cluster) Deny(i int, d time.Duration) {
 	defer c.mu.Unlock()
 	s := c.regionServer(i)
 	s.denies = true
-	time.AfterFunc(d, func() { c.locked(func() { s.denies = false }) })
+	c.later(d, func() { c.locked(func() { s.denies = false }) })
+}
+
+// later calls a function after d, in a goroutine of its own. Go chooses what comes first of what happens at the same
+// instant, so no two of these calls are at the same one, or at one at which a client's pause ends, which is a multiple
+// of a millisecond after the last.
+func (c *Cluster) later(d time.Duration, do func()) {
+	time.AfterFunc(d+time.Duration(c.timers.Add(1)), do)
 }
 
 func (c *Cluster) regionServer(i int) *server { return c.servers[1+i%(len(c.servers)-1)] }

@@ -275,7 +275,7 @@ func (c *Cluster) moveRegion(_ *server, request *pb.MoveRegionRequest, _ *[]byte
 			return nil, refusal{class: exceptions + "client.DoNotRetryRegionException", why: fmt.Sprintf("%q is not open", name)}
 		}
 		if c.old() { // the master answers first
-			time.AfterFunc(oldMoves, func() {
+			c.later(oldMoves, func() {
 				c.mu.Lock()
 				defer c.mu.Unlock()
 				if r.open && r.server != s && !s.down {
