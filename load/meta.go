@@ -170,7 +170,7 @@ func (m *metaRow) region(replica int) (found *Region, err error) {
 		return nil, fmt.Errorf("the region is not open (state %q, server %q): %w", m.state, m.server, errInTransition)
 	}
 	found = &Region{Name: m.name, Start: m.info.Start, End: m.info.End, Server: m.server, startCode: m.startCode,
-		openSeq: m.openSeq, opened: m.opened}
+		openSeq: m.openSeq, opened: m.opened, stateless: m.state == ""}
 	if replica > 0 {
 		found.Name, err = hbase.ReplicaName(m.name, replica)
 	}

@@ -22,6 +22,7 @@ type Region struct {
 	startCode int64 // of the server's process; 0 if hbase:meta does not say
 	openSeq   int64 // sequence number with which the region was opened last; 0 if hbase:meta does not say
 	opened    int64 // when it was opened last, in epoch milliseconds; 0 if hbase:meta does not say
+	stateless bool  // hbase:meta does not say whether it is open
 }
 
 // sameOpening reports whether two look-ups found a region opened by the same process, and not opened again in between.
@@ -62,6 +63,9 @@ func (c *Cluster) regions(ctx context.Context, id hbase.TableName) ([]Region, er
 			err = c.reader.checkMeta(ctx)
 		}
 		if err == nil {
+			err = c.checkLive(ctx, regions)
+		}
+		if err == nil {
 			err = checkChain(regions)
 		}
 		if !errors.Is(err, errInTransition) {
@@ -74,6 +78,34 @@ func (c *Cluster) regions(ctx context.Context, id hbase.TableName) ([]Region, er
 			return nil, errcode.HBaseRegion.Errorf("%w: %w; if that lasts, run hbase hbck", ErrUnavailable, err)
 		}
 	}
+}
+
+// checkLive says errInTransition if hbase:meta does not record the states of regions, as in HBase 1, and the master takes
+// a region's server for dead.
+//
+// Such a server may only have hung past its session. When it wakes up, it serves the region for a moment, although
+// another server has it or will get it, and without a state nothing in hbase:meta says so until then.
+func (c *Cluster) checkLive(ctx context.Context, regions []Region) error {
+	if !slices.ContainsFunc(regions, func(r Region) bool { return r.stateless }) {
+		return nil
+	}
+	return c.onMaster(ctx, func(ctx context.Context, master *hbase.Conn) error {
+		status, err := master.ClusterStatus(ctx)
+		if err != nil {
+			return err
+		}
+		live := map[string]int64{} // start codes by address
+		for _, s := range status.Servers {
+			live[s.Server.Addr()] = int64(s.Server.StartCode)
+		}
+		for i := range regions {
+			r := &regions[i]
+			if code, found := live[r.Server]; !found || r.startCode != 0 && r.startCode != code {
+				return fmt.Errorf("%s is on server %s, which is dead: %w", r, r.Server, errInTransition)
+			}
+		}
+		return nil
+	})
 }
 
 // regionsThrough is regions for a call that continues while a server is down and its regions move. It retries every

@@ -26,7 +26,7 @@ var errNoOtherServer = errcode.LoadMove.New("there is no other region server to 
 
 // ReopenAndProbe moves the regions of files to other servers, which opens them again, and probes the files once more.
 // It needs the permission to administer the table. Without it, or with only one region server, it returns the findings
-// unchanged, each with the reason.
+// unchanged, each with the reason. A region that can't be moved now is ErrUnavailable.
 func (c *Cluster) ReopenAndProbe(ctx context.Context, name string, findings []ProbeResult) ([]ProbeResult, error) {
 	moved := map[string]error{}
 	for i := range findings {
@@ -35,9 +35,15 @@ func (c *Cluster) ReopenAndProbe(ctx context.Context, name string, findings []Pr
 			if _, done := moved[string(r.Name)]; done {
 				continue
 			}
-			moved[string(r.Name)] = c.move(ctx, r, len(moved))
+			err := c.move(ctx, r, len(moved))
+			moved[string(r.Name)] = err
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
+			}
+			// What is only not possible now must not decide that a file is lost.
+			if errors.Is(classifyBy(ctx, err, isTransient), ErrUnavailable) ||
+				hbase.IsRemote(err, "DoNotRetryRegionException") { // it is being opened
+				return nil, fmt.Errorf("%w: %s can't be opened again now: %w", ErrUnavailable, r, err)
 			}
 		}
 	}
@@ -124,7 +130,10 @@ func (c *Cluster) move(ctx context.Context, r *Region, n int) error {
 			return err
 		}
 		servers := slices.DeleteFunc(status.Servers, func(s hbase.ServerLoad) bool { return s.Server.Addr() == r.Server })
-		if len(servers) == 0 {
+		switch {
+		case len(servers) == 0 && status.Dead > 0:
+			return fmt.Errorf("%w: the other region servers are dead", ErrUnavailable)
+		case len(servers) == 0:
 			return errNoOtherServer
 		}
 		return master.MoveRegion(ctx, r.EncodedName(), servers[n%len(servers)].Server)

@@ -25,6 +25,7 @@ type ServerLoad struct {
 type ClusterStatus struct {
 	Version string // of the master's HBase; "" if it does not say
 	Servers []ServerLoad
+	Dead    int // servers that ended, and have not been started again on the same host and port
 	Regions []RegionLoad
 }
 
@@ -35,7 +36,8 @@ func (c *Conn) ClusterStatus(ctx context.Context) (*ClusterStatus, error) {
 	if err := c.exchange(ctx, method, &pb.GetClusterStatusRequest{}, &answer); err != nil {
 		return nil, err
 	}
-	s := &ClusterStatus{Version: answer.GetClusterStatus().GetHbaseVersion().GetVersion()}
+	s := &ClusterStatus{Version: answer.GetClusterStatus().GetHbaseVersion().GetVersion(),
+		Dead: len(answer.GetClusterStatus().GetDeadServers())}
 	for _, live := range answer.GetClusterStatus().GetLiveServers() {
 		server, err := serverName(live.GetServer())
 		if err != nil {

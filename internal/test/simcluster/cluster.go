@@ -60,6 +60,7 @@ type server struct {
 	conns     []net.Conn
 	hung      atomic.Bool
 	down      bool                    // the process has ended
+	expired   bool                    // its session has, so the master takes it for dead
 	stale     map[string]*staleRegion // by name, of a server that hung past its session; nil: its session lives
 	staleMeta [][]cell.Cell           // rows of hbase:meta, of one that had it and hung past its session
 	denies    bool                    // see Deny and DenyLoads

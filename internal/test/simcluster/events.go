@@ -362,13 +362,6 @@ func (t *table) readable(want *cell.Cell, enough int, now int64) bool {
 		return false
 	}
 	r := t.regions[slices.IndexFunc(t.regions, func(r *region) bool { return r.holds(want.Row) })]
-	if !r.open { // whoever opens it will find all that is in its folder
-		opened := copyOf(r)
-		for family, files := range r.orphans {
-			opened.stores[family] = append(opened.stores[family], files...)
-		}
-		r = opened
-	}
 	v := viewOf(f, now)
 	if enough == 0 {
 		enough = v.versions

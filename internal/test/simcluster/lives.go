@@ -112,13 +112,13 @@ func (c *Cluster) end(s *server) {
 }
 
 func (c *Cluster) start(s *server) {
-	s.down, s.startCode = false, c.now()
+	s.down, s.expired, s.startCode = false, false, c.now()
 	c.openHomeless()
 }
 
 // expire opens the regions of a server elsewhere, hbase:meta before all others.
 func (c *Cluster) expire(s *server) {
-	if !s.down {
+	if s.expired = true; !s.down {
 		s.stale = map[string]*staleRegion{}
 	}
 	if c.metaServer == s {

@@ -219,6 +219,10 @@ func (c *Cluster) getClusterStatus(*server, *pb.GetClusterStatusRequest, *[]byte
 	}
 	status := &pb.ClusterStatus{HbaseVersion: &pb.HBaseVersionFileContent{Version: &version}}
 	for _, s := range c.servers[1:] {
+		if s.expired {
+			status.DeadServers = append(status.DeadServers, s.message())
+			continue
+		}
 		report := &pb.ServerLoad{ReportEndTime: proto.Uint64(uint64(time.Now().UnixMilli()))}
 		for _, t := range c.tables {
 			for _, r := range t.regions {
