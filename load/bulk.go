@@ -61,9 +61,13 @@ func (r *Report) Add(o *Report) {
 // Done. Whatever Staging and ServedBefore save must be on the disk when they return, because the first request may
 // follow at once. Done is called by one goroutine at a time.
 type Hooks struct {
+	// Folder is the staging folder that an interrupted load of some of the files used; "": there was none. It is used
+	// again if it still exists. A region server that hangs may have requests of that load, and may put files there when
+	// it wakes up. In another folder nobody would look for them.
+	Folder string
 	// Staging gets the URI of the staging folder before the first request. RecoverStaging needs it to bring back the
 	// files that an interrupted load leaves there. A folder that was not recorded before the first request could not be
-	// found after a kill.
+	// found after a kill. It gets "" before HBase is asked to delete the folder, which may happen much later.
 	Staging func(folder string) error
 	// ServedBefore gets, before the first request, the files with cells that the table already returns, with new marks
 	// on these cells.
@@ -128,7 +132,7 @@ func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, name string, fi
 	if err := l.checkStaging(table); err != nil {
 		return report, err
 	}
-	if hooks.Staging != nil {
+	if l.recorded = hooks.Staging != nil; l.recorded {
 		if err := hooks.Staging(l.token); err != nil {
 			return report, err
 		}
@@ -179,6 +183,10 @@ func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, name string, fi
 			return report, ctx.Err()
 		}
 	}
+	if l.reused {
+		_, folder := storage.SplitURI(l.token)
+		return report, l.emptyStaging(folder)
+	}
 	return report, nil
 }
 
@@ -200,17 +208,20 @@ func (l *loadRun) explain(ctx context.Context, table string, err error) error {
 
 // loadRun is the state of one load.
 type loadRun struct {
-	cluster *Cluster
-	fs      storage.FS
-	hooks   Hooks
-	table   hbase.TableName
-	way     hbase.LoadWay
-	token   string // the staging folder's URI
-	rights  *delegation
-	regions []Region // as last looked up; only for decisions that a change of regions can't spoil
-	left    []*pendingFile
-	lost    []ProbeResult
-	report  Report
+	cluster  *Cluster
+	fs       storage.FS
+	hooks    Hooks
+	table    hbase.TableName
+	way      hbase.LoadWay
+	token    string // the staging folder's URI
+	reused   bool   // it is that of an interrupted load
+	emptied  bool   // see emptyStaging
+	recorded bool   // or may be: see Hooks.Staging
+	rights   *delegation
+	regions  []Region // as last looked up; only for decisions that a change of regions can't spoil
+	left     []*pendingFile
+	lost     []ProbeResult
+	report   Report
 	// resolve determines, for files that are neither at their source nor in staging, which ones the table serves. It is
 	// prove, except in tests.
 	resolve func(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []ProbeResult, err error)
@@ -390,6 +401,9 @@ func (l *loadRun) requestStaging(ctx context.Context, table *Table, wait time.Du
 	if l.way = hbase.StagedLoad; old {
 		l.way = hbase.EndpointLoad
 	}
+	if l.reused, err = l.reuseStaging(); err != nil || l.reused {
+		return err
+	}
 	err = l.onFirstRegion(ctx, func(ctx context.Context, conn *hbase.Conn, region []byte) (err error) {
 		l.token, err = conn.PrepareBulkLoad(ctx, l.way, l.table, region)
 		return err
@@ -411,6 +425,22 @@ func (l *loadRun) requestStaging(ctx context.Context, table *Table, wait time.Du
 	// From here on the folder exists, and is reported unless cleanup deletes it.
 	l.report.Staging = l.token
 	return nil
+}
+
+// reuseStaging takes the staging folder of an interrupted load, if it still exists.
+func (l *loadRun) reuseStaging() (bool, error) {
+	folder := l.hooks.Folder
+	if folder == "" || isPlain(folder) {
+		return false, nil
+	}
+	_, name := storage.SplitURI(folder)
+	if _, err := l.fs.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil && !errors.Is(err, fs.ErrPermission) { // enterStaging explains that
+		return false, fmt.Errorf("look at staging folder: %w", err)
+	}
+	l.token, l.report.Staging = folder, folder
+	return true, nil
 }
 
 // checkStaging checks that the files can pass through the staging folder, and sets where each will be in it.
@@ -505,7 +535,10 @@ func fileTracker(table *Table) string {
 }
 
 // cleanup has HBase delete the staging folder and everything in it, but only if every file is accounted for. A file in
-// doubt may be in the folder, or still arrive there, as the only copy of its rows.
+// doubt may be in the folder, or still arrive there, as the only copy of its rows. So may any file if an interrupted load
+// used the folder, until emptyStaging has looked.
+//
+// A server that hangs may delete the folder much later, so it must be forgotten before, and never be used again.
 //
 // An error of the call is not an error of the load, because every file is accounted for. The folder stays in the
 // report.
@@ -514,6 +547,12 @@ func (l *loadRun) cleanup(ctx context.Context) {
 		return
 	}
 	if l.way == hbase.PlainLoad { // there is none
+		return
+	}
+	if l.reused && !l.emptied {
+		return
+	}
+	if l.recorded && l.hooks.Staging("") != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -588,7 +589,7 @@ func TestRecoverStaging(t *testing.T) {
 	staged, loaded, waiting := l.write("1", "f", "a"), l.write("2", "f", "b"), l.write("3", "f", "c")
 	died := errors.New("died")
 	var folder string
-	_, err := l.LoadFrom(t.Context(), l.fs, table, []HFile{staged, loaded}, Hooks{Staging: func(f string) error { folder = f; return died }})
+	_, err := l.LoadFrom(t.Context(), l.fs, table, []HFile{staged, loaded}, Hooks{Staging: func(f string) error { folder = cmp.Or(f, folder); return died }})
 	if !errors.Is(err, died) || folder == "" {
 		t.Fatalf("staging folder %q, %v", folder, err)
 	}
@@ -600,7 +601,7 @@ func TestRecoverStaging(t *testing.T) {
 	if _, _, err := l.load(table, loaded); err != nil {
 		t.Fatal(err)
 	}
-	served, err := l.RecoverStaging(t.Context(), l.fs, table, w.token, []HFile{staged, loaded, waiting})
+	served, err := l.RecoverStaging(t.Context(), l.fs, table, w.token, []HFile{staged, loaded, waiting}, nil)
 	if err != nil || len(served) != 1 || served[0].URI != loaded.URI {
 		t.Fatal(served, err)
 	}

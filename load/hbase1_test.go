@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path"
@@ -38,14 +39,18 @@ func TestOldLoad(t *testing.T) {
 		var folder string
 		hooks := s.hooks()
 		hooks.Staging = func(name string) error {
-			folder = name
+			folder = cmp.Or(name, folder)
 			return s.hooks().Staging(name)
 		}
 		report, err := s.load(hooks, s.write("1", "f", "a", "c"), s.write("2", "g", "b"), s.write("3", "f", "h"))
 		if s.do(err); *report != (Report{Files: 3, Regions: 2, Rounds: 1}) {
 			s.Errorf("report %+v", report)
 		}
-		s.wantCalls("staging", "request", "done: 1 2", "done: 3", "request")
+		calls := []string{"staging", "request", "done: 1 2", "done: 3", "request"}
+		if !isPlain(folder) {
+			calls = slices.Insert(calls, 4, "forgotten")
+		}
+		s.wantCalls(calls...)
 		s.wantLeft(false)
 		s.wantRows("h a b x c", true, true, true, false, true)
 		// 2 requests; of the endpoint also for the staging folder, and to delete it
@@ -145,7 +150,7 @@ func TestPlainLoadIsRecovered(t *testing.T) {
 		_, err := s.load(hooks, f)
 		s.do(err)
 		s.era.Store(0) // another process knows nothing
-		loaded, err := s.RecoverStaging(s.Context(), s.fs, "t", folder, []HFile{f, g})
+		loaded, err := s.RecoverStaging(s.Context(), s.fs, "t", folder, []HFile{f, g}, nil)
 		if s.do(err); len(loaded) != 1 || loaded[0].URI != f.URI || !isPlain(folder) {
 			s.Errorf("%v, %s", loaded, folder)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 
@@ -27,14 +26,18 @@ const (
 )
 
 // RecoverStaging moves files of an interrupted load from its staging folder, whose URI is folder, back to their
-// sources, and has HBase delete the folder. folder may be empty if it is unknown. RecoverStaging waits until nothing
-// moves any more, because a region server may still be working on the files. Of the files that are then not at their
-// source, it returns those that the table serves; the error is a *LostError if it does not serve all of them.
+// sources. folder may be empty if it is unknown. RecoverStaging waits until nothing moves any more, because a region
+// server may still be working on the files. Of the files that are then not at their source, it returns those that the
+// table serves; the error is a *LostError if it does not serve all of them.
+//
+// forget records that the folder is no longer used. It is called before HBase is asked to delete the folder, which is
+// only done if no file is left at its source: the next load must use the same folder (Hooks.Folder), because a server
+// may still put files there. If forget is nil, the files are not going to be loaded, and the folder is always deleted.
 //
 // The returned files are in the table, whatever the error. After an error other than *LostError, nothing is known of
 // the others. RecoverStaging may then be called again: it moves only the files that it finds in the folder.
-func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, folder string,
-	files []HFile) (loaded []HFile, err error) {
+func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, folder string, files []HFile,
+	forget func() error) (loaded []HFile, err error) {
 	l := newLoadRun(c, fsys)
 	l.token = folder
 	if l.table, err = parseName(table); err != nil {
@@ -65,12 +68,19 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 	if ctx.Err() != nil {
 		return loaded, ctx.Err()
 	}
-	if folder != "" {
-		if err := l.removeFamilies(staging); err != nil {
-			return loaded, fmt.Errorf("recover an interrupted load: %w", classify(ctx, err))
+	switch {
+	case folder == "":
+	case forget != nil && len(found.left) > 0: // the next load uses it again
+		err = l.checkOnce()
+	default:
+		l.hooks.Staging, l.recorded = func(string) error { return forget() }, forget != nil
+		if err = l.emptyStaging(staging); err == nil {
+			l.left = nil // none can be in the folder any more, so it may be deleted
+			l.cleanup(ctx)
 		}
-		l.left = nil // none can be in the folder any more, so it may be deleted
-		l.cleanup(ctx)
+	}
+	if err != nil {
+		return loaded, fmt.Errorf("recover an interrupted load: %w", classify(ctx, err))
 	}
 	if len(found.lost) > 0 {
 		return loaded, &LostError{Table: table, Files: found.lost}
@@ -78,37 +88,40 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 	return loaded, nil
 }
 
-// removeFamilies deletes the folders of a staging folder's families. They are empty, unless a region server that hung
-// has gone on since they were looked at: it may have staged a file that was at its source then. Deleting the folder
-// with such a file would lose its rows. Without its family's folder, a later attempt to stage a file fails and leaves
-// it at its source.
-func (l *loadRun) removeFamilies(staging string) error {
-	families := map[string]bool{}
-	for _, f := range l.left {
-		families[f.Family] = true
+// emptyStaging deletes the families' folders in the staging folder of an interrupted load, none of whose files is left at
+// its source, or is wanted any more. They are empty, unless a region server that hung has gone on since they were looked
+// at: it may have staged a file that was at its source then. Deleting the folder with such a file would lose its rows.
+func (l *loadRun) emptyStaging(staging string) error {
+	families, err := storage.List(l.fs, staging)
+	if err != nil {
+		return fmt.Errorf("look at staging folder %s: %w", l.token, err)
 	}
-	for _, family := range slices.Sorted(maps.Keys(families)) {
+	for _, family := range families {
 		// Remove refuses a folder with files.
-		if err := l.fs.Remove(path.Join(staging, family)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			if twice := l.checkOnce(family); twice != nil {
+		if err := l.fs.Remove(path.Join(staging, family.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if twice := l.checkOnce(); twice != nil {
 				return twice
 			}
 			return fmt.Errorf("%w: a region server goes on with an interrupted load: a file has come into staging folder "+
 				"%s since its files were moved back; run this again: %w", ErrUnavailable, l.token, err)
 		}
 	}
+	l.emptied = true
 	return nil
 }
 
 // checkOnce refuses a file that is both at its source and in staging. HBase only renames, so somebody has put it into
 // the directory again, and only a person knows which of the two is wanted.
-func (l *loadRun) checkOnce(family string) error {
+func (l *loadRun) checkOnce() error {
 	for _, f := range l.left {
-		if f.Family != family || f.staged == "" {
+		if f.staged == "" {
 			continue
 		}
 		_, staged := l.fs.Stat(f.staged)
-		if _, source := l.fs.Stat(f.path); staged == nil && source == nil {
+		if staged != nil {
+			continue
+		}
+		if _, source := l.fs.Stat(f.path); source == nil {
 			return errcode.LoadFiles.Errorf("%w: file %s was put there again after an interrupted load had moved it to %s: "+
 				"delete one of the two, and run this again", ErrRefused, f.URI, l.fs.URI(f.staged))
 		}

@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,9 +151,14 @@ func (s *simulation) hooks() Hooks {
 	}
 	return Hooks{
 		ServedBefore: func(files []HFile) error { return names("served before:", files) },
-		Staging:      func(string) error { return names("staging", nil) },
-		Before:       func() error { return names("request", nil) },
-		Done:         func(files []HFile) error { return names("done:", files) },
+		Staging: func(folder string) error {
+			if folder == "" {
+				return names("forgotten", nil)
+			}
+			return names("staging", nil)
+		},
+		Before: func() error { return names("request", nil) },
+		Done:   func(files []HFile) error { return names("done:", files) },
 	}
 }
 
@@ -220,7 +226,7 @@ func TestSimulatedLoad(t *testing.T) {
 		if n := s.reader.metaScans.Load() - looks; n != 2 {
 			s.Errorf("all regions were looked up %d times", n)
 		}
-		s.wantCalls("staging", "request", "done: 1 2", "done: 3", "request")
+		s.wantCalls("staging", "request", "done: 1 2", "done: 3", "forgotten", "request")
 		s.wantLeft(false)
 		s.wantRows("h a b x c", true, true, true, false, true)
 		_, err = s.load(s.hooks(), s.write("1", "f", "a", "z"), s.write("4", "f", "x"))
@@ -232,7 +238,7 @@ func TestSimulatedLoad(t *testing.T) {
 		if s.do(err); *report != (Report{Files: 2, Regions: 2, Rounds: 1}) {
 			s.Errorf("again: report %+v", report)
 		}
-		s.wantCalls("served before: 1", "staging", "request", "done: 1", "done: 4", "request")
+		s.wantCalls("served before: 1", "staging", "request", "done: 1", "done: 4", "forgotten", "request")
 		s.wantRows("x", true)
 	})
 }
@@ -282,8 +288,9 @@ func TestRefusedBeforeAnyRequest(t *testing.T) {
 	}
 }
 
-// TestStagingThatCannotBeUsed: a staging folder that the caller can't record, or that is on another file system than
-// the files, is deleted again, and nothing is sent. Without the right to load there is none.
+// TestStagingThatCannotBeUsed: with a staging folder that the caller can't record, or that is on another file system than
+// the files, nothing is sent. The first stays, because it may be recorded nevertheless. Without the right to load there
+// is none.
 func TestStagingThatCannotBeUsed(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		full := errors.New("no space")
@@ -291,10 +298,10 @@ func TestStagingThatCannotBeUsed(t *testing.T) {
 		hooks.Staging = func(string) error { return full }
 		f := s.write("1", "f", "a")
 		report, err := s.load(hooks, f)
-		if !errors.Is(err, full) || *report != (Report{}) || testwords.Names(err, stagingFolder) {
+		if !errors.Is(err, full) || report.Staging == "" || !testwords.Names(err, report.Staging) || len(s.called) > 0 {
 			s.Errorf("not recorded: %+v, %v", report, err)
 		}
-		s.wantLeft(false, "1")
+		s.wantLeft(true, "1")
 		l := newLoadRun(s.Cluster, s.fs)
 		l.token = "hdfs://nn:8020/staging/1"
 		for uri, ok := range map[string]bool{"hdfs://nn/f": true, "hdfs:///f": true, "hdfs://other/f": false, "hdfs://nn:9000/f": false} {
@@ -309,7 +316,7 @@ func TestStagingThatCannotBeUsed(t *testing.T) {
 			s.Errorf("no right: %+v, %v", report, err)
 		}
 		s.wantCalls()
-		s.wantLeft(false, "1")
+		s.wantLeft(true, "1")
 	})
 }
 
@@ -455,7 +462,7 @@ func TestSimulatedRecovery(t *testing.T) {
 			died := errors.New("died")
 			hooks := s.hooks()
 			var folder string
-			hooks.Staging = func(name string) error { folder = name; return nil }
+			hooks.Staging = func(name string) error { folder = cmp.Or(name, folder); return nil }
 			hooks.Before = func() error { return died }
 			files := []HFile{s.write("1 staged", "f", "a"), s.write("2 loaded", "f", "h"), s.write("3 waits", "f", "x"), s.write("4 lost", "f", "z")}
 			if !isLost {
@@ -473,7 +480,7 @@ func TestSimulatedRecovery(t *testing.T) {
 			if isLost {
 				s.do(s.fs.Remove(at(files[3])))
 			}
-			loaded, err := s.RecoverStaging(s.Context(), s.fs, "t", folder, files)
+			loaded, err := s.RecoverStaging(s.Context(), s.fs, "t", folder, files, nil)
 			if len(loaded) != 1 || loaded[0].URI != files[1].URI {
 				s.Errorf("loaded are %v", loaded)
 			}
@@ -493,7 +500,7 @@ func TestFileThatIsThereTwice(t *testing.T) {
 		died := errors.New("died")
 		hooks := s.hooks()
 		var folder string
-		hooks.Staging = func(name string) error { folder = name; return nil }
+		hooks.Staging = func(name string) error { folder = cmp.Or(name, folder); return nil }
 		hooks.Before = func() error { return died }
 		files := []HFile{s.write("1", "f", "a"), s.write("2", "f", "h")}
 		if _, err := s.load(hooks, files...); !errors.Is(err, died) {
@@ -505,13 +512,13 @@ func TestFileThatIsThereTwice(t *testing.T) {
 		s.do(s.fs.Rename(at(files[1]), staged))
 		s.write("2", "f", "h")
 		for range 2 {
-			_, err := s.RecoverStaging(s.Context(), s.fs, "t", folder, files)
+			_, err := s.RecoverStaging(s.Context(), s.fs, "t", folder, files, nil)
 			if !errors.Is(err, ErrRefused) || errcode.Outermost(err) != errcode.LoadFiles || !testwords.Names(err, files[1].URI, staged) {
 				s.Fatal(err)
 			}
 		}
 		s.do(s.fs.Remove(staged))
-		loaded, err := s.RecoverStaging(s.Context(), s.fs, "t", folder, files)
+		loaded, err := s.RecoverStaging(s.Context(), s.fs, "t", folder, files, nil)
 		if s.do(err); len(loaded) > 0 {
 			s.Errorf("loaded are %v", loaded)
 		}

@@ -149,7 +149,9 @@ func (l *directoryLoad) load(ctx context.Context, d *hfiles.Directory) (*load.Re
 			return report, err
 		}
 		files := loadable(d)
-		one, err := l.cluster.LoadFrom(ctx, l.out.FS, l.table, files, l.requests.hooks(len(files), l.record.hooks(e)))
+		hooks := l.requests.hooks(len(files), l.record.hooks(e))
+		hooks.Folder = e.Staging
+		one, err := l.cluster.LoadFrom(ctx, l.out.FS, l.table, files, hooks)
 		report.Add(one)
 		if err == nil {
 			return report, l.confirm(ctx, e)

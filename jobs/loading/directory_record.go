@@ -95,6 +95,7 @@ func (r directoryRecord) begin(table *load.Table, d *hfiles.Directory) (*ledger.
 	}
 	// HBase took these before the interruption. If the entry lacked them, the final probes would not look for their rows.
 	if old != nil && old.State == ledger.Loading {
+		e.Staging = old.Staging // see load.Hooks.Folder
 		for _, f := range old.Files {
 			i, found := present[f.URI]
 			if !found {

@@ -134,7 +134,7 @@ func (l *Loader) Replace(ctx context.Context, w *output.Run) error {
 		if err != nil {
 			return err
 		}
-		_, err = l.Cluster.RecoverStaging(ctx, w.FS, old.Run.Table, old.Staging, files)
+		_, err = l.Cluster.RecoverStaging(ctx, w.FS, old.Run.Table, old.Staging, files, nil)
 		var lost *load.LostError
 		if errors.As(err, &lost) {
 			err = l.recordLost(ctx, w, lost)

@@ -109,6 +109,7 @@ func (l *OutputLoad) Load(ctx context.Context) (*load.Report, error) {
 		}
 		var one *load.Report
 		hooks := l.requests.hooks(len(files), l.record.hooks(len(files)))
+		hooks.Folder = l.out.Manifest.Staging
 		one, err = l.cluster.LoadFrom(ctx, l.out.FS, table.Name, files, hooks)
 		report.Add(one)
 		// Save which files are loaded, whatever LoadFrom returned: its error must not hide files that the table has.

@@ -46,7 +46,10 @@ func (r *outputRecord) end(table *load.Table) error {
 // between the two leaves a manifest that says "loading", so the next process probes all files and gets here again.
 func (r *outputRecord) write(state, entry string, table *load.Table) error {
 	m := r.out.Manifest
-	m.State, m.Staging, m.Table = state, "", table.Identity()
+	m.State, m.Table = state, table.Identity()
+	if state == manifest.Loaded {
+		m.Staging = ""
+	}
 	if err := m.SetOpenings(table, func(f *hfiles.FileMeta) bool { return f.Loaded }); err != nil {
 		return err
 	}
@@ -126,7 +129,9 @@ func (r *outputRecord) hooks(n int) load.Hooks {
 			// This must come before the first request, too, because recovery could not find files in an unknown folder.
 			r.out.Manifest.Staging = folder
 			err := r.out.Save()
-			r.out.Options.Failpoint.Reached(options.Staging)
+			if folder != "" {
+				r.out.Options.Failpoint.Reached(options.Staging)
+			}
 			return err
 		},
 		Done: func(files []load.HFile) error {

@@ -23,7 +23,8 @@ func (l *OutputLoad) recover(ctx context.Context) error {
 	}
 	l.out.Options.Infof("a load was interrupted: looking for its files in the staging folder and in the table")
 	// If the manifest names no folder, the process was killed before the first request. Then no file has moved.
-	loaded, err := l.cluster.RecoverStaging(ctx, l.out.FS, l.table(), m.Staging, files)
+	loaded, err := l.cluster.RecoverStaging(ctx, l.out.FS, l.table(), m.Staging, files,
+		func() error { return l.record.hooks(0).Staging("") })
 	l.requests.count(len(loaded))
 	// With n = 0, Done saves at once. Loaded files are recorded even if others are lost or in doubt.
 	if failed := l.record.hooks(0).Done(loaded); failed != nil {
@@ -38,7 +39,7 @@ func (l *OutputLoad) recover(ctx context.Context) error {
 // recover moves back files that an interrupted load of the directory has left in HBase's staging folder.
 func (l *directoryLoad) recover(ctx context.Context) error {
 	e, err := l.record.read()
-	if e == nil || err != nil || e.State != ledger.Loading || e.Staging == "" {
+	if e == nil || err != nil || e.State != ledger.Loading {
 		return err
 	}
 	files, err := loadedFiles(e)
@@ -47,6 +48,9 @@ func (l *directoryLoad) recover(ctx context.Context) error {
 	}
 	l.out.Options.Infof("a load of this directory was interrupted: looking for its files in the staging folder and in " +
 		"the table")
-	_, err = l.cluster.RecoverStaging(ctx, l.out.FS, l.table, e.Staging, files)
+	_, err = l.cluster.RecoverStaging(ctx, l.out.FS, l.table, e.Staging, files, func() error {
+		e.Staging = ""
+		return l.record.write(e)
+	})
 	return l.describeFailure(ctx, err)
 }

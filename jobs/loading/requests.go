@@ -24,7 +24,9 @@ func (r *requests) hooks(files int, record load.Hooks) load.Hooks {
 	all := record
 	all.Looked, all.Before = r.watchLook(files), r.check
 	all.Staging = func(folder string) error {
-		r.count(0)
+		if folder != "" {
+			r.count(0)
+		}
 		return record.Staging(folder)
 	}
 	all.Done = func(files []load.HFile) error {
