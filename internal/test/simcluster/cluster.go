@@ -51,6 +51,8 @@ type Cluster struct {
 	states     map[string]int // see reach
 	way        hbase.LoadWay  // see Old
 	timers     atomic.Int64   // see later
+
+	smallAnswers int // see SmallAnswers
 }
 
 // server is a server's process.
@@ -241,6 +243,14 @@ func (c *Cluster) interrupted() {
 	if do != nil {
 		do()
 	}
+}
+
+// SmallAnswers makes answers to scans end after some cells, also within a row, as HBase's do that are too large; 0: they
+// do not.
+func (c *Cluster) SmallAnswers(cells int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.smallAnswers = cells
 }
 
 // DenyMoves makes the master refuse to move regions, as if the user lacked the permission.

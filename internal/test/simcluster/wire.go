@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -570,12 +571,21 @@ func (c *Cluster) scan(s *server, request *pb.ScanRequest, block *[]byte) (proto
 	case request.NextCallSeq != nil:
 		open.next++
 	}
-	for left := request.GetNumberOfRows(); left > 0 && len(open.rows) > 0; open.rows = open.rows[1:] {
-		if row := open.rows[0]; len(row) > 0 {
-			left--
-			answer.CellsPerResult = append(answer.CellsPerResult, uint32(len(row)))
-			answer.PartialFlagPerResult = append(answer.PartialFlagPerResult, false)
-			appendCells(block, row)
+	room := math.MaxInt
+	if c.smallAnswers > 0 && request.GetClientHandlesPartials() {
+		room = c.smallAnswers
+	}
+	for left := request.GetNumberOfRows(); left > 0 && room > 0 && len(open.rows) > 0; {
+		row := open.rows[0]
+		n := min(len(row), room)
+		if open.rows[0] = row[n:]; n == len(row) {
+			open.rows = open.rows[1:]
+		}
+		if n > 0 {
+			left, room = left-1, room-n
+			answer.CellsPerResult = append(answer.CellsPerResult, uint32(n))
+			answer.PartialFlagPerResult = append(answer.PartialFlagPerResult, n < len(row))
+			appendCells(block, row[:n])
 		}
 	}
 	answer.MoreResultsInRegion = proto.Bool(len(open.rows) > 0 || request.GetNumberOfRows() == 0)
@@ -608,19 +618,17 @@ func (c *Cluster) openScanner(s *server, request *pb.ScanRequest) (*scanner, err
 		return open, nil
 	}
 	open.opened = r.opened
-	if request.Scan.GetReversed() {
-		return nil, fmt.Errorf("the simulated cluster scans only %s backwards", metaRegion)
-	}
 	if err := q.check(t); err != nil {
 		return nil, err
 	}
 	var names [][]byte
+	from, to := rowsOf(request.Scan)
 	for family, files := range r.stores {
 		for _, f := range files {
 			if !q.asks(family) || !f.within(q.view.from, q.view.to) {
 				continue
 			}
-			for _, row := range eachRow(f.rows(request.Scan.StartRow, request.Scan.StopRow)) {
+			for _, row := range eachRow(f.rows(from, to)) {
 				names = append(names, row[0].Row)
 			}
 		}
@@ -629,5 +637,26 @@ func (c *Cluster) openScanner(s *server, request *pb.ScanRequest) (*scanner, err
 	for _, name := range slices.CompactFunc(names, bytes.Equal) {
 		open.rows = append(open.rows, q.row(t, r, name))
 	}
+	if request.Scan.GetReversed() {
+		slices.Reverse(open.rows)
+	}
 	return open, nil
+}
+
+// rowsOf are the first row that a scan asks for, and the first one after all of them; nil: without a bound. A scan that
+// stops at the row at which it starts asks for that row (ProtobufUtil.toScan).
+func rowsOf(scan *pb.Scan) (from, to []byte) {
+	after := func(row []byte) []byte {
+		if len(row) == 0 {
+			return nil
+		}
+		return append(bytes.Clone(row), 0)
+	}
+	switch {
+	case bytes.Equal(scan.StartRow, scan.StopRow):
+		return scan.StartRow, after(scan.StartRow)
+	case scan.GetReversed():
+		return after(scan.StopRow), after(scan.StartRow)
+	}
+	return scan.StartRow, scan.StopRow
 }
