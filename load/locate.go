@@ -31,13 +31,20 @@ type locations struct {
 	tables map[string][]*Region // in order, without overlaps, perhaps with gaps
 }
 
-// find returns the region that holds a row, nil if it is not known.
-func (l *locations) find(table string, row []byte) *Region {
+// find returns the region that holds a row, or, with before, the rows right before it (nil row: the last ones); nil if
+// it is not known.
+func (l *locations) find(table string, row []byte, before bool) *Region {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known := l.tables[table]
-	i := sort.Search(len(known), func(i int) bool { return bytes.Compare(known[i].Start, row) > 0 })
-	if i > 0 && known[i-1].holds(row) {
+	i := sort.Search(len(known), func(i int) bool {
+		order := bytes.Compare(known[i].Start, row)
+		return order > 0 || before && order == 0
+	})
+	if before && len(row) == 0 {
+		i = len(known)
+	}
+	if i > 0 && known[i-1].reaches(row, before) {
 		return known[i-1]
 	}
 	return nil
@@ -71,12 +78,12 @@ func (l *locations) drop(table string, r *Region) {
 	}
 }
 
-// locate finds the region that holds a row.
-func (r *reader) locate(ctx context.Context, table string, row []byte) (*Region, error) {
-	if known := r.locations.find(table, row); known != nil {
+// locate finds the region that holds a row, or, with before, the rows right before it (nil row: the last ones).
+func (r *reader) locate(ctx context.Context, table string, row []byte, before bool) (*Region, error) {
+	if known := r.locations.find(table, row, before); known != nil {
 		return known, nil
 	}
-	found, err := r.lookUp(ctx, table, row)
+	found, err := r.lookUp(ctx, table, row, before)
 	if err == nil {
 		r.locations.add(table, found)
 	}
@@ -94,7 +101,7 @@ func (r *reader) checkMeta(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	read := r.locations.find(r.limits.meta, nil)
+	read := r.locations.find(r.limits.meta, nil, false)
 	if read != nil && read.Server == now {
 		return nil
 	}
@@ -104,17 +111,20 @@ func (r *reader) checkMeta(ctx context.Context) error {
 	return fmt.Errorf("%s has moved to %s: %w", r.limits.meta, now, errInTransition)
 }
 
-func (r *reader) lookUp(ctx context.Context, table string, row []byte) (*Region, error) {
+func (r *reader) lookUp(ctx context.Context, table string, row []byte, before bool) (*Region, error) {
 	if table == r.limits.meta {
 		addr, err := r.servers.finder.Meta(ctx)
 		return &Region{Name: metaRegion(table), Server: addr}, err
 	}
-	meta, err := r.locate(ctx, r.limits.meta, nil)
+	meta, err := r.locate(ctx, r.limits.meta, nil, false)
 	if err != nil {
 		return nil, err
 	}
-	found, err := r.lookUpIn(ctx, meta, table, row)
-	if err != nil {
+	found, err := r.lookUpIn(ctx, meta, table, row, before)
+	switch {
+	case err != nil && before:
+		err = fmt.Errorf("look for the region of the rows before %q in %s: %w", row, r.limits.meta, err)
+	case err != nil:
 		err = fmt.Errorf("look for the region of row %q in %s: %w", row, r.limits.meta, err)
 	}
 	return found, err
@@ -125,9 +135,15 @@ func (r *reader) lookUp(ctx context.Context, table string, row []byte) (*Region,
 const nearby = 3
 
 // lookUpIn reads hbase:meta backwards from the last possible place of a region that begins with the row: a colon sorts
-// after all digits of a region's id.
-func (r *reader) lookUpIn(ctx context.Context, meta *Region, table string, row []byte) (*Region, error) {
-	from := append(append([]byte(table+","), row...), ",:"...)
+// after all digits of a region's id. With before, it begins below all regions that begin with the row.
+func (r *reader) lookUpIn(ctx context.Context, meta *Region, table string, row []byte, before bool) (*Region, error) {
+	from := append(append([]byte(table+","), row...), ',')
+	switch {
+	case !before:
+		from = append(from, ':')
+	case len(row) == 0:
+		from = afterRegions(table)
+	}
 	answer, err := r.scanOnce(ctx, r.limits.meta, meta,
 		&pb.Scan{StartRow: from, Reversed: proto.Bool(true), Column: metaColumns(r.replica)}, nearby)
 	if err != nil {
@@ -143,7 +159,7 @@ func (r *reader) lookUpIn(ctx context.Context, meta *Region, table string, row [
 			continue
 		}
 		known = true
-		if region, err := rows[i].region(r.replica); err != nil || region != nil && region.holds(row) {
+		if region, err := rows[i].region(r.replica); err != nil || region != nil && region.reaches(row, before) {
 			return region, err
 		}
 	}

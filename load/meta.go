@@ -49,14 +49,17 @@ func noTable(id hbase.TableName) error {
 	return errcode.TableMissing.Wrap(notFound(fmt.Sprintf("there is no table %s", id)))
 }
 
+// afterRegions is a row of hbase:meta after those of all regions of a table, and before those of any other table: a
+// blank sorts right after the comma in hbase:meta's order of names.
+func afterRegions(table string) []byte { return []byte(table + " ,,") }
+
 // regions reads a table's regions. Parents of a split, which stay until they are cleaned up, are left out. A region
 // without a server is errInTransition.
 func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, error) {
 	s := scan{
+		Range:   Range{Start: []byte(id.String() + ",,"), End: afterRegions(id.String()), Cache: true},
 		reader:  r,
 		table:   r.limits.meta,
-		next:    []byte(id.String() + ",,"),
-		stop:    []byte(id.String() + " ,,"), // a blank sorts right after the comma in hbase:meta's order of names
 		columns: metaColumns(r.replica),
 	}
 	r.metaScans.Add(1)

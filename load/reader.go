@@ -75,7 +75,7 @@ func (r *reader) get(ctx context.Context, table string, get *pb.Get) (row []cell
 func (r *reader) getOnce(ctx context.Context, tries *retries, table string, get *pb.Get) (row []cell.Cell, err error) {
 	ctx, cancel := tries.limit(ctx, r.limits.call)
 	defer cancel()
-	region, err := r.locate(ctx, table, get.Row)
+	region, err := r.locate(ctx, table, get.Row, false)
 	if err != nil {
 		return nil, err
 	}

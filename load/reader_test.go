@@ -82,12 +82,14 @@ func (s *script) answer(r hbasetest.Request) hbasetest.Answer {
 		s.Errorf("method %s", r.Method)
 	}
 	switch {
-	case request.GetScan().GetReversed():
+	case request.Scan != nil && bytes.Equal(request.GetRegion().GetValue(), metaRegion(metaTable)):
 		s.asked = append(s.asked, fmt.Sprintf("look %q", request.Scan.StartRow))
 		return s.meta()
 	case request.GetCloseScanner():
 		s.asked = append(s.asked, fmt.Sprint("close ", request.GetScannerId()))
 		return hbasetest.Answer{Param: marshal(s.T, &pb.ScanResponse{})}
+	case request.GetScan().GetReversed():
+		s.asked = append(s.asked, fmt.Sprintf("open %q back to %q", request.Scan.StartRow, request.Scan.StopRow))
 	case request.Scan != nil:
 		s.asked = append(s.asked, fmt.Sprintf("open %q", request.Scan.StartRow))
 	case r.Method == "Scan":
@@ -158,9 +160,11 @@ func exception(class string) hbasetest.Answer {
 }
 
 // cells scans table t.
-func cells(ctx context.Context, r *reader) (string, error) {
+func cells(ctx context.Context, r *reader) (string, error) { return cellsOf(ctx, r, Range{}) }
+
+func cellsOf(ctx context.Context, r *reader, of Range) (string, error) {
 	var got []string
-	s := scan{reader: r, table: "t"}
+	s := scan{Range: of, reader: r, table: "t"}
 	err := s.run(ctx, func(c *cell.Cell) error {
 		got = append(got, name(c))
 		return nil
@@ -458,7 +462,7 @@ func TestLocations(t *testing.T) {
 	var l locations
 	region := func(start, end string) *Region { return &Region{Start: []byte(start), End: []byte(end)} }
 	find := func(row string) string {
-		if r := l.find("t", []byte(row)); r != nil {
+		if r := l.find("t", []byte(row), false); r != nil {
 			return string(r.Start) + "-" + string(r.End)
 		}
 		return "none"
@@ -487,8 +491,21 @@ func TestLocations(t *testing.T) {
 	check("another of the same rows", "none", "b-n", "b-n", "b-n", "p-", "p-")
 	l.drop("t", last)
 	check("dropped", "none", "b-n", "b-n", "b-n", "none", "none")
-	if l.find("u", []byte("c")) != nil {
+	if l.find("u", []byte("c"), false) != nil {
 		t.Error("found in another table")
+	}
+	for row, want := range map[string]string{"": "none", "b": "none", "c": "b-n", "n": "b-n", "o": "none"} {
+		found := "none"
+		if r := l.find("t", []byte(row), true); r != nil {
+			found = string(r.Start) + "-" + string(r.End)
+		}
+		if found != want {
+			t.Errorf("before %q is %s, want %s", row, found, want)
+		}
+	}
+	l.add("t", last)
+	if l.find("t", nil, true) != last || l.find("t", []byte("p"), true) != nil || l.find("t", []byte("q"), true) != last {
+		t.Error("the last region is not before the end, or is before its first row")
 	}
 }
 
@@ -505,7 +522,7 @@ func TestManyLocations(t *testing.T) {
 		l.add("t", all[i])
 	}
 	for i := range all {
-		if l.find("t", key(i)) != all[i] {
+		if l.find("t", key(i), false) != all[i] {
 			t.Fatalf("region %d is not known", i)
 		}
 	}
@@ -563,7 +580,7 @@ func TestMalformedMeta(t *testing.T) {
 	r := newReader(all, limits)
 	r.locations.add(metaTable, &Region{Name: metaRegion(metaTable), Server: server.Addr})
 	for what, look := range map[string]func() error{
-		"one region": func() error { _, err := r.locate(t.Context(), "t", []byte("a")); return err },
+		"one region": func() error { _, err := r.locate(t.Context(), "t", []byte("a"), false); return err },
 		"all regions": func() error {
 			_, err := r.regions(t.Context(), hbase.TableName{Namespace: "default", Qualifier: "t"})
 			return err
@@ -606,7 +623,7 @@ func TestMetaThatMoves(t *testing.T) {
 	t.Cleanup(all.close)
 	r := newReader(all, limits)
 	for range 3 {
-		if _, err := r.locate(t.Context(), "t", []byte("a")); err == nil {
+		if _, err := r.locate(t.Context(), "t", []byte("a"), false); err == nil {
 			t.Error("no error")
 		}
 	}

@@ -50,6 +50,17 @@ func (r *Region) holds(row []byte) bool {
 	return bytes.Compare(row, r.Start) >= 0 && (len(r.End) == 0 || bytes.Compare(row, r.End) < 0)
 }
 
+// reaches is holds for a row, or, with before, for the rows right before it (nil row: the last ones).
+func (r *Region) reaches(row []byte, before bool) bool {
+	if !before {
+		return r.holds(row)
+	}
+	if len(row) == 0 {
+		return len(r.End) == 0
+	}
+	return bytes.Compare(r.Start, row) < 0 && (len(r.End) == 0 || bytes.Compare(row, r.End) <= 0)
+}
+
 // errInTransition says that hbase:meta shows a region in transition, which may be over in a moment.
 var errInTransition = errors.New("in transition")
 

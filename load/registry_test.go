@@ -224,7 +224,7 @@ func TestMetaOfAnotherName(t *testing.T) {
 	if _, err := c.reader.regions(t.Context(), id); !hbase.IsRemote(err, "TableNotFoundException") {
 		t.Error(err)
 	}
-	if _, err := c.reader.locate(t.Context(), "t", nil); !hbase.IsRemote(err, "TableNotFoundException") {
+	if _, err := c.reader.locate(t.Context(), "t", nil, false); !hbase.IsRemote(err, "TableNotFoundException") {
 		t.Error(err)
 	}
 	if want := map[string]bool{"Get hbase:meta_b,,1": true, "Scan hbase:meta_b,,1": true}; !maps.Equal(asked, want) {

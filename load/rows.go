@@ -130,7 +130,7 @@ func (l *lookups) calls(ctx context.Context) (calls []existCall, err error) {
 	defer cancel()
 	byServer := map[string][]existRow{}
 	for _, i := range l.left {
-		region, err := l.reader.locate(limited, l.table, l.rows[i].Row)
+		region, err := l.reader.locate(limited, l.table, l.rows[i].Row, false)
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,41 +21,59 @@ import (
 // itself (0). A replica shows the files that it knew when it last looked for them.
 func (c *Cluster) ReadReplica(replica int) { c.reader.replica = replica }
 
-// ScanRange visits the newest version of the cells of all rows from start (nil: the first) to before end (nil: the
-// last), in order, each once. The cells are valid during the call only. An error of visit ends the scan and is
-// returned.
+// Range says which cells of a table are visited, and how.
+type Range struct {
+	Start, End []byte   // the rows from Start (empty: the first) to before End (empty: the last)
+	Reversed   bool     // the rows in descending order; the cells of a row are always in ascending order
+	Families   []string // nil: all
+	From, To   int64    // cells with timestamps from From to before To, in epoch milliseconds; both 0: all
+	Cache      bool     // the servers keep in their block caches what they read
+	Rows       uint32   // in one answer, at most; 0: hbase.client.scanner.caching
+}
+
+// Scan visits the newest version of each of a range's cells, row by row, each once. The cells are valid during the call
+// only. An error of visit ends the scan and is returned.
 //
 // The scan continues when regions move, split or merge, and when a server dies: after its first answer it waits for the
-// next one as long as the recovery from a region server's death may take.
+// next one as long as the recovery from a region server's death may take. Whether the table is enabled is asked only
+// when a region does not answer, which saves short scans a call.
+func (c *Cluster) Scan(ctx context.Context, table string, r Range, visit func(*cell.Cell) error) error {
+	return c.scan(ctx, table, r, false, visit)
+}
+
+// ScanRange is Scan for the rows from start to before end. Like ScanTimestamp and ScanSince, it first asks whether the
+// table is enabled.
 func (c *Cluster) ScanRange(ctx context.Context, table string, start, end []byte, visit func(*cell.Cell) error) error {
-	return c.scanCells(ctx, table, scan{next: start, stop: end}, nil, visit)
+	return c.scan(ctx, table, Range{Start: start, End: end}, true, visit)
 }
 
 // ScanTimestamp is ScanRange for the cells with one timestamp, in epoch milliseconds, in some families (nil: all).
 // HBase skips files without such cells.
 func (c *Cluster) ScanTimestamp(ctx context.Context, table string, families []string, start, end []byte,
 	timestamp int64, visit func(*cell.Cell) error) error {
-	return c.scanCells(ctx, table, scan{next: start, stop: end, from: timestamp, before: timestamp + 1}, families, visit)
+	return c.scan(ctx, table,
+		Range{Start: start, End: end, Families: families, From: timestamp, To: timestamp + 1}, true, visit)
 }
 
 // ScanSince is ScanTimestamp for the newest version of each cell, if it has this timestamp or a later one.
 func (c *Cluster) ScanSince(ctx context.Context, table string, families []string, start, end []byte, timestamp int64,
 	visit func(*cell.Cell) error) error {
-	return c.scanCells(ctx, table, scan{next: start, stop: end, from: timestamp, before: math.MaxInt64}, families, visit)
+	return c.scan(ctx, table,
+		Range{Start: start, End: end, Families: families, From: timestamp, To: math.MaxInt64}, true, visit)
 }
 
-func (c *Cluster) scanCells(ctx context.Context, table string, s scan, families []string,
-	visit func(*cell.Cell) error) error {
-	for _, f := range families {
-		s.columns = append(s.columns, &pb.Column{Family: []byte(f)})
-	}
+// scan is Scan, which with ask first asks whether the table is enabled.
+func (c *Cluster) scan(ctx context.Context, table string, r Range, ask bool, visit func(*cell.Cell) error) error {
 	id, err := parseName(table)
-	if err == nil {
+	if err == nil && ask {
 		err = c.usable(ctx, id)
 	}
 	if err == nil {
-		s.reader, s.table = c.reader, id.String()
-		s.usable = func(ctx context.Context) error { return c.usable(ctx, id) }
+		s := scan{Range: r, reader: c.reader, table: id.String(),
+			usable: func(ctx context.Context) error { return c.usable(ctx, id) }}
+		for _, f := range r.Families {
+			s.columns = append(s.columns, &pb.Column{Family: []byte(f)})
+		}
 		err = s.run(ctx, visit)
 	}
 	var visited visitError
@@ -72,19 +91,17 @@ type visitError struct{ error }
 
 // scan iterates over a range of rows, region by region.
 //
-// Invariant: last and within describe the last cell that was visited. A lost scanner is opened again at the row next,
-// and alreadyVisited skips the cells of that row up to last. So each cell is visited exactly once, however often the
-// scanner is lost.
+// Invariant: next and within say which cells were visited, and last is the last of them. A lost scanner is opened again
+// at the row next, and alreadyVisited skips the cells that come again. So each cell is visited exactly once, however
+// often the scanner is lost.
 type scan struct {
+	Range
 	reader  *reader
 	table   string
-	next    []byte // the row to continue with
-	stop    []byte // empty: to the end
-	columns []*pb.Column
-	from    int64                       // the first timestamp of the wanted cells
-	before  int64                       // the one after the last; 0: any timestamps
+	columns []*pb.Column                // nil: all
 	usable  func(context.Context) error // see retries
 
+	next   []byte    // the row to continue with; of a reversed scan, unless within, the one before which it continues
 	within bool      // the next row's cells up to last have been visited
 	last   cell.Cell // the last one visited
 }
@@ -93,7 +110,10 @@ type scan struct {
 func (s *scan) run(ctx context.Context, visit func(*cell.Cell) error) error {
 	tries := s.reader.newTries()
 	tries.usable = s.usable
-	for {
+	if s.next = s.Start; s.Reversed {
+		s.next = s.End
+	}
+	for !s.finished() {
 		done, err := s.region(ctx, tries, visit)
 		if done || errors.As(err, &visitError{}) {
 			return err
@@ -106,6 +126,16 @@ func (s *scan) run(ctx context.Context, visit func(*cell.Cell) error) error {
 			return again
 		}
 	}
+	return nil
+}
+
+// finished reports that no rows are left. HBase takes a scan that stops where it starts for one of that row.
+func (s *scan) finished() bool {
+	end := s.End
+	if s.Reversed {
+		end = s.Start
+	}
+	return !s.within && len(s.next) > 0 && bytes.Equal(s.next, end)
 }
 
 // region scans the region that holds the next row. done reports the end of the scan.
@@ -129,11 +159,12 @@ func (s *scan) region(ctx context.Context, tries *retries, visit func(*cell.Cell
 		tries.answered, tries.timeout = time.Now(), max(s.reader.limits.outage, s.reader.limits.idle)
 		more := answer.More && answer.MoreInRegion
 		if more { // the server reads ahead while these cells are visited
-			o.ask(ctx, tries, hbase.NextOf(o.id, s.reader.limits.scanRows, o.number))
+			o.ask(ctx, tries, hbase.NextOf(o.id, s.rows(), o.number))
 		}
-		if err := s.visit(answer, tries, visit); err != nil {
+		past, err := s.visit(answer, tries, visit)
+		if past || err != nil {
 			o.abandon()
-			return false, err
+			return past, err
 		}
 		if !more {
 			return s.nextRegion(region, answer.More), nil
@@ -141,11 +172,14 @@ func (s *scan) region(ctx context.Context, tries *retries, visit func(*cell.Cell
 	}
 }
 
-// connect finds the server of the next row's region.
+// rows is how many rows one answer may have.
+func (s *scan) rows() uint32 { return cmp.Or(s.Rows, s.reader.limits.scanRows) }
+
+// connect finds the server of the region to continue with.
 func (s *scan) connect(ctx context.Context, tries *retries) (*Region, *hbase.Conn, error) {
 	limited, cancel := tries.limit(ctx, s.reader.limits.idle)
 	defer cancel()
-	region, err := s.reader.locate(limited, s.table, s.next)
+	region, err := s.reader.locate(limited, s.table, s.next, s.Reversed && !s.within)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -154,53 +188,74 @@ func (s *scan) connect(ctx context.Context, tries *retries) (*Region, *hbase.Con
 	return region, conn, err
 }
 
-// opening is the request that opens a scanner for the rest of the region. hbase:meta is cached by the server; other
-// rows, which are read once, are not.
+// opening is the request that opens a scanner for the rest of the region.
+//
+// A reversed scan, too, includes the row where it starts and excludes the one where it stops. HBase 2 can be told
+// otherwise, HBase 1 can't. So it starts at the row before which it continues, whose cells are skipped, and stops below
+// the range's first row.
 func (s *scan) opening(region *Region) *pb.ScanRequest {
-	m := &pb.Scan{StartRow: s.next, StopRow: s.stop, Column: s.columns, MaxResultSize: &s.reader.limits.scanBytes}
-	if s.before > 0 {
-		m.TimeRange = &pb.TimeRange{From: proto.Uint64(uint64(s.from)), To: proto.Uint64(uint64(s.before))}
+	m := &pb.Scan{StartRow: s.next, StopRow: s.End, Column: s.columns, CacheBlocks: &s.Cache,
+		MaxResultSize: &s.reader.limits.scanBytes}
+	if s.Reversed {
+		m.StopRow, m.Reversed = below(s.Start), &s.Reversed
 	}
-	if s.table != s.reader.limits.meta {
-		m.CacheBlocks = proto.Bool(false)
+	if s.To > 0 {
+		m.TimeRange = &pb.TimeRange{From: proto.Uint64(uint64(s.From)), To: proto.Uint64(uint64(s.To))}
 	}
-	return hbase.OpenScanner(region.Name, m, s.reader.limits.scanRows)
+	return hbase.OpenScanner(region.Name, m, s.rows())
 }
 
-// visit passes on an answer's cells, except those visited before a scanner was lost, and records where to continue.
-func (s *scan) visit(answer *hbase.Scanned, tries *retries, visit func(*cell.Cell) error) error {
+// below is a row less than the given one, with hardly any between them, if at all; nil: none is less.
+func below(row []byte) []byte {
+	last := len(row) - 1
+	switch {
+	case last < 0:
+		return nil
+	case row[last] == 0:
+		return row[:last] // none is between them
+	}
+	return append(append(bytes.Clone(row[:last]), row[last]-1), bytes.Repeat([]byte{0xff}, 9)...) // as HBase's clients do
+}
+
+// visit passes on an answer's cells, except those that were visited before, and records where to continue. past reports
+// that a reversed scan came to a row before its range.
+func (s *scan) visit(answer *hbase.Scanned, tries *retries, visit func(*cell.Cell) error) (past bool, err error) {
 	var c cell.Cell
+	again := s.within || s.Reversed // the next row's cells may come again
 	for {
 		ok, err := answer.Next(&c)
 		switch {
 		case err != nil:
-			return err
+			return false, err
 		case !ok:
 			if c.Row != nil {
 				s.visited(&c, answer.Partial)
 				tries.progressed()
 			}
-			return nil
-		case s.within && s.alreadyVisited(&c):
+			return false, nil
+		case again && s.alreadyVisited(&c):
 			c.Row = nil
 			continue
+		case s.Reversed && bytes.Compare(c.Row, s.Start) < 0:
+			return true, nil
 		}
-		s.within = false
+		again = false
 		var lent poison.Lent
 		err = visit(lent.Cell(&c))
 		lent.End()
 		if err != nil {
-			return visitError{err}
+			return false, visitError{err}
 		}
 	}
 }
 
-// alreadyVisited reports whether a cell of the next row was visited before.
+// alreadyVisited reports whether a cell of the next row was visited before. Between two rows, a reversed scan has
+// visited that whole row, or its range ends before it.
 //
 // Family and qualifier are enough, because a scan returns only the newest version of each column. If a newer one has
 // been put since, it is skipped as well, and the column is visited once.
 func (s *scan) alreadyVisited(c *cell.Cell) bool {
-	return bytes.Equal(c.Row, s.last.Row) && compareColumns(c, &s.last) <= 0
+	return bytes.Equal(c.Row, s.next) && (!s.within || compareColumns(c, &s.last) <= 0)
 }
 
 func compareColumns(a, b *cell.Cell) int {
@@ -216,18 +271,19 @@ func compareColumns(a, b *cell.Cell) int {
 func (s *scan) visited(c *cell.Cell, partial bool) {
 	s.last, s.within = *c, partial
 	s.next = c.Row
-	if !partial {
+	if !partial && !s.Reversed {
 		s.next = append(bytes.Clone(c.Row), 0)
 	}
 }
 
-// nextRegion continues with the region after this one, if there is one.
+// nextRegion continues with the region after this one, or if reversed before it, if there is one.
 func (s *scan) nextRegion(region *Region, more bool) (done bool) {
-	if !more || len(region.End) == 0 || len(s.stop) > 0 && bytes.Compare(region.End, s.stop) >= 0 {
-		return true
-	}
 	s.next, s.within = region.End, false
-	return false
+	if s.Reversed {
+		s.next = region.Start
+		return !more || bytes.Compare(s.next, s.Start) <= 0
+	}
+	return !more || len(s.next) == 0 || len(s.End) > 0 && bytes.Compare(s.next, s.End) >= 0
 }
 
 // openScanner is a scanner that a region server holds for us. Its requests are numbered. At most one is in flight.

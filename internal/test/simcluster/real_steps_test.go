@@ -354,13 +354,16 @@ func (p *pair) drawRead() (step, bool) {
 				return []string{fmt.Sprint(found), kinds(err)}
 			}}, true
 	case 6:
-		return step{fmt.Sprintf("scan the table from %c, family %s", at, fam), func(s *side) (lines []string) {
-			err := s.client.ScanSince(s.ctx, s.table, []string{fam}, row(at), nil, 1_700_000_000_300, func(c *cell.Cell) error {
-				lines = append(lines, shown([]cell.Cell{*c})...)
-				return nil
-			})
-			return append(lines, kinds(err))
-		}}, true
+		r := load.Range{Start: row(at), Families: []string{fam}, From: 1_700_000_000_300, To: math.MaxInt64,
+			Reversed: p.rng.IntN(2) == 0}
+		return step{fmt.Sprintf("scan the table from %c, family %s, reversed %t", at, fam, r.Reversed),
+			func(s *side) (lines []string) {
+				err := s.client.Scan(s.ctx, s.table, r, func(c *cell.Cell) error {
+					lines = append(lines, shown([]cell.Cell{*c})...)
+					return nil
+				})
+				return append(lines, kinds(err))
+			}}, true
 	}
 	return p.probe()
 }
@@ -368,9 +371,20 @@ func (p *pair) drawRead() (step, bool) {
 // openScan begins a scan, which later steps go on with.
 func (p *pair) openScan(label int, at byte, columns []*pb.Column, times *pb.TimeRange) step {
 	scan := &pb.Scan{StartRow: row(at), Column: columns, TimeRange: times}
+	how := ""
+	if p.rng.IntN(2) == 0 {
+		scan.Reversed, how = proto.Bool(true), " backwards"
+	}
+	if p.rng.IntN(2) == 0 {
+		stop := p.aRow()
+		scan.StopRow, how = row(stop), fmt.Sprintf("%s to %c", how, stop)
+	}
+	if p.rng.IntN(4) == 0 {
+		scan.StartRow, how = nil, how+", but from the region's begin"
+	}
 	rows := uint32(p.rng.IntN(5))
 	p.scanning = true
-	return step{fmt.Sprintf("scan region %d from %c, columns %v, times %v, %d rows", label, at, columns, times, rows),
+	return step{fmt.Sprintf("scan region %d from %c%s, columns %v, times %v, %d rows", label, at, how, columns, times, rows),
 		func(s *side) []string {
 			s.scanner = nil
 			conn := s.server(label)

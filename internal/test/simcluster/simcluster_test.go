@@ -292,6 +292,9 @@ func TestReadsOfATableThatGoes(t *testing.T) {
 			{"scan", func(w *world) error {
 				return w.client.ScanRange(w.Context(), "t", nil, nil, func(*cell.Cell) error { return nil })
 			}},
+			{"reversed scan", func(w *world) error { // which does not ask for the table's state first
+				return w.client.Scan(w.Context(), "t", load.Range{Reversed: true}, func(*cell.Cell) error { return nil })
+			}},
 		} {
 			t.Run(goes.how+"/"+read.what, func(t *testing.T) {
 				for _, known := range []bool{false, true} { // the regions' places
