@@ -503,8 +503,12 @@ func TestLocations(t *testing.T) {
 			t.Errorf("before %q is %s, want %s", row, found, want)
 		}
 	}
+	l.add("t", region("n", "p"))
 	l.add("t", last)
-	if l.find("t", nil, true) != last || l.find("t", []byte("p"), true) != nil || l.find("t", []byte("q"), true) != last {
+	if r := l.find("t", []byte("n"), true); r == nil || string(r.Start) != "b" {
+		t.Errorf("before a region is %v, want the one before it", r)
+	}
+	if l.find("t", nil, true) != last || l.find("t", []byte("p"), true) == last || l.find("t", []byte("q"), true) != last {
 		t.Error("the last region is not before the end, or is before its first row")
 	}
 }
