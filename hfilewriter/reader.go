@@ -33,12 +33,13 @@ type Reader struct {
 	kind    Bloom
 	prefix  int
 	minor   int // version
+	ahead   int // see ReadAhead
 }
 
 // Open reads a file's trailer and the load-on-open section between the data and the trailer: index root, file info,
 // bloom metas. size is the file's length in bytes. A damaged file, or one that is not an HFile, gives ErrCorrupt.
 func Open(in io.ReaderAt, size int64) (*Reader, error) {
-	r := &Reader{in: in, size: size}
+	r := &Reader{in: in, size: size, ahead: windowLen}
 	tail, err := r.loadTrailer()
 	if err != nil {
 		return nil, fmt.Errorf("open HFile: %w", err)
@@ -184,6 +185,10 @@ func (r *Reader) applyBloom() error {
 	}
 	return nil
 }
+
+// ReadAhead sets how many bytes are read at a time at least: 256 KiB, which suits scans, unless it is called before
+// scans begin. For look-ups of single rows 0 is better, which reads no more than the block.
+func (r *Reader) ReadAhead(bytes int) { r.ahead = bytes }
 
 // Info is the file's table of properties. The caller must not change it.
 func (r *Reader) Info() FileInfo { return r.info }
@@ -350,7 +355,7 @@ func (s *source) bytes(offset int64, n int) ([]byte, error) {
 	if int64(len(s.window))-from < int64(n) {
 		reused := copy(s.window, s.window[from:])
 		s.at, from = offset, 0
-		want := int(min(int64(max(n, windowLen)), s.r.end()-offset))
+		want := int(min(int64(max(n, s.r.ahead)), s.r.end()-offset))
 		s.window = slices.Grow(s.window[:reused], want-reused)[:want]
 		if err := readAt(s.r.in, s.window[reused:], offset+int64(reused)); err != nil {
 			s.window = s.window[:0]

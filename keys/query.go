@@ -80,3 +80,15 @@ func (q *KeyQuery) Prefixes(fields []values.Value) (prefixes [][]byte, err error
 	}
 	return prefixes, checkLength(len(prefixes[0]), 1)
 }
+
+// Next is the part of the key that follows the prefixes, so that it orders the rows of one query, and is not a literal;
+// false if nothing follows.
+func (q *KeyQuery) Next() (Part, bool) {
+	all := q.expr.Parts()
+	for i := len(q.parts); i < len(all); i++ {
+		if !all[i].Literal {
+			return all[i], true
+		}
+	}
+	return Part{}, false
+}

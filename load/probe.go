@@ -630,6 +630,18 @@ func (f *Family) expired(timestamp, now int64) (ttl int64, expired bool) {
 	return ttl, ttl > 0 && ttl < math.MaxInt32 && now-timestamp > ttl*1000
 }
 
+// HasExpired reports whether readers no longer find a cell because it is older than the family's TTL. Both times are
+// epoch milliseconds. Of a column in a family with MIN_VERSIONS, they find the newest version for ever.
+func (t *Table) HasExpired(family []byte, timestamp, now int64) bool {
+	for i := range t.Families {
+		if f := &t.Families[i]; f.Name == string(family) {
+			_, expired := f.expired(timestamp, now)
+			return expired && f.number("MIN_VERSIONS") == 0
+		}
+	}
+	return false
+}
+
 // Expired reports whether readers no longer find all of a file's cells because the oldest is older than the family's
 // TTL: now is in epoch milliseconds. A family with MIN_VERSIONS keeps some of them, so only reading them tells.
 func (t *Table) Expired(f *HFile, now int64) (finding ProbeResult, expired bool) {

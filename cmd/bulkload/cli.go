@@ -51,6 +51,7 @@ type cli struct {
 	Inspect inspectCommand `cmd:"" help:"Shows what is in an HFile."`
 	Get     getCommand     `cmd:"" help:"Shows the rows that match a query's values."`
 	Keys    keysCommand    `cmd:"" help:"Shows which rows a query's values select, for readers in other languages."`
+	Serve   serveCommand   `cmd:"" help:"Answers look-ups over HTTP, until it is stopped."`
 	Status  statusCommand  `cmd:"" help:"Shows what was loaded when, by whom, and what waits for what."`
 	List    listCommand    `cmd:"" help:"Lists the outputs in a directory: their runs, files and rejects."`
 	Clean   cleanCommand   `cmd:"" help:"Deletes old outputs that were loaded, and old rejects."`

@@ -157,6 +157,10 @@ var examples = map[string][]string{
 	"keys": {
 		"bulkload keys jobs/examples/check.yaml A208849559",
 	},
+	"serve": {
+		"bulkload serve jobs/examples/check-hbase.yaml jobs/examples/opinion-hbase.yaml",
+		"bulkload serve jobs/examples/check-hbase.yaml --date yesterday --listen :8443 --tls-cert cert.pem --tls-key key.pem --token-file tokens",
+	},
 	"status": {
 		"bulkload status jobs/examples/check-hbase.yaml --date 2026-11-20",
 	},

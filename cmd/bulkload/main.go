@@ -107,7 +107,10 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if s.Quiet || s.Log != "" {
 		s.screen.width = nil
 	}
-	stop := s.heartbeat()
+	stop := func() {}
+	if _, serves := cmd.(*serveCommand); !serves { // it has no end to which it could make progress
+		stop = s.heartbeat()
+	}
 	s.draw, s.endBar = s.screen.begin(&s.tracker)
 	r, err := cmd.do(ctx, s)
 	s.endBar()

@@ -134,6 +134,13 @@ const (
 	HFileMissing     Code = "BL-HFILE-MISSING"
 	NotFound         Code = "BL-NOT-FOUND"
 
+	// Look-ups over HTTP.
+	ServeRequest Code = "BL-SERVE-REQUEST"
+	ServeToken   Code = "BL-SERVE-TOKEN"
+	ServeLarge   Code = "BL-SERVE-LARGE"
+	ServeBusy    Code = "BL-SERVE-BUSY"
+	ServeOpen    Code = "BL-SERVE-OPEN"
+
 	// Ended from outside.
 	Stopped Code = "BL-INTERRUPTED"
 	Answer  Code = "BL-ANSWER"
@@ -687,6 +694,33 @@ var Table = []Chapter{
 		{NotFound, Failed,
 			"With `--fail`, `get` found no row, or `status` no run.",
 			"Check the key or the date, or leave `--fail` out.",
+			nil},
+	}},
+	{"Look-ups over HTTP", "`bulkload serve` answers with these codes, and with those of HBase and HDFS.", []Doc{
+		{ServeRequest, Usage,
+			"The request has an unknown parameter, lacks one, or has a value that can't be. The status is 400; that of an " +
+				"unknown address 404.",
+			"Correct the request. `/openapi.json` and the page `/` say what each query takes. A token from `next` is for the " +
+				"same request.",
+			nil},
+		{ServeToken, Refused,
+			"The request has no bearer token, or a wrong one. The status is 401.",
+			"Send `Authorization: Bearer …` with a line of the file that `--token-file` names.",
+			nil},
+		{ServeLarge, Refused,
+			"A row has more bytes than an answer may have. The status is 413.",
+			"Start `bulkload serve` with a larger `--max-bytes`.",
+			nil},
+		{ServeBusy, Later,
+			"More requests wait than may, the server is about to stop, or there was no answer in time. The status is 503 or, " +
+				"after `--timeout`, 504.",
+			"Send the request again after the seconds in `Retry-After`. If that lasts, start another server, or raise " +
+				"`--parallel` or `--timeout`.",
+			nil},
+		{ServeOpen, Usage,
+			"Others than this machine could reach the server, and it would be open to everybody or without TLS.",
+			"Give `--tls-cert` and `--tls-key`, and `--token-file` or `--client-ca`; or `--insecure` if something else " +
+				"protects it.",
 			nil},
 	}},
 	{"Ended from outside", "", []Doc{

@@ -1,5 +1,5 @@
-// Package page has the HTML pages of plan and run: their templates, one style for screens and paper, and charts drawn
-// as SVG. A page is one file that needs nothing from elsewhere: no script, no font, no image.
+// Package page has the HTML pages of plan, run and serve: their templates, one style for screens and paper, and charts
+// drawn as SVG. A page of plan or run is one file that needs nothing from elsewhere: no script, no font, no image.
 package page
 
 import (
@@ -21,7 +21,7 @@ import (
 	"bulkload/internal/bytesize"
 )
 
-//go:embed *.html
+//go:embed *.html serve.js
 var files embed.FS
 
 // pages are parsed when the first one is written, because most commands write none.
@@ -47,6 +47,17 @@ func WritePlan(w io.Writer, content any) error {
 
 // WriteRun writes the page of a command's result, whose content is a summary.RunPage.
 func WriteRun(w io.Writer, content any) error { return pages().ExecuteTemplate(w, "run.html", content) }
+
+// WriteServe writes the page on which a person tries the queries of a service, with its title. It runs ServeScript.
+func WriteServe(w io.Writer, title string) error {
+	return pages().ExecuteTemplate(w, "serve.html", title)
+}
+
+// ServeScript is the script of that page, to be served as page.js.
+func ServeScript() []byte {
+	script, _ := files.ReadFile("serve.js") // it is embedded
+	return script
+}
 
 // Fact is one of the figures at the top of a table's part.
 type Fact struct{ Name, Value, More string }

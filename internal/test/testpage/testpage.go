@@ -123,3 +123,18 @@ func CheckSelfContained(t *testing.T, text []byte) {
 		t.Errorf("the page refers to %q", found)
 	}
 }
+
+// Shown is a page of a server as the browser shows it some seconds later.
+func Shown(t *testing.T, url string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, browser(t), "--headless=new", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(),
+		"--virtual-time-budget=10000", "--dump-dom", url)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, &errs)
+	}
+	return out.String()
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/spec/jobfile"
+	"bulkload/load"
 )
 
 // jobText is a job with a salted key, whose query column does not determine the salt.
@@ -45,10 +47,14 @@ func put(row, qualifier, value string) *cell.Cell {
 }
 
 // tableOf returns a scan of a table, in order, with two cells in each row: its user, and the row key.
-func tableOf(users map[string]string, rows ...string) rangeScan {
-	return func(_ context.Context, start, end []byte, visit func(*cell.Cell) error) error {
+func tableOf(users map[string]string, rows ...string) scan {
+	return func(_ context.Context, r load.Range, visit func(*cell.Cell) error) error {
+		rows := slices.Clone(rows)
+		if r.Reversed {
+			slices.Reverse(rows)
+		}
 		for _, row := range rows {
-			if row < string(start) || end != nil && row >= string(end) {
+			if row < string(r.Start) || r.End != nil && row >= string(r.End) {
 				continue
 			}
 			for _, c := range []*cell.Cell{put(row, "id", row), put(row, "user", users[row])} {
@@ -61,9 +67,23 @@ func tableOf(users map[string]string, rows ...string) rangeScan {
 	}
 }
 
-func rowsOf(q *query) string {
+// shownBy has the rows of an answer as get shows them.
+func shownBy(t *testing.T, q *query, scan scan) (rows []GotRow) {
+	t.Helper()
+	found, err := q.find(t.Context(), &Request{}, scan, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := shownCells{binaryCells(q.job), q.job.Wide != nil}
+	for i := range found.Rows {
+		rows = append(rows, shown.gotRow(&found.Rows[i]))
+	}
+	return rows
+}
+
+func textOf(rows []GotRow) string {
 	var all []string
-	for _, r := range q.rows {
+	for _, r := range rows {
 		all = append(all, fmt.Sprintf("%s:%d", r.Row, len(r.Cells)))
 	}
 	return strings.Join(all, " ")
@@ -98,10 +118,7 @@ func TestRowsOfAQuery(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := q.scan(t.Context(), tableOf(users, "6", "7", "70", "71", "72", "8")); err != nil {
-			t.Fatal(err)
-		}
-		if got := rowsOf(q); got != want {
+		if got := textOf(shownBy(t, q, tableOf(users, "6", "7", "70", "71", "72", "8"))); got != want {
 			t.Errorf("%s: rows %s, want %s", rowkey, got, want)
 		}
 	}
@@ -120,7 +137,7 @@ func TestScansOfASaltedQuery(t *testing.T) {
 	var full sync.Once
 	limited, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	err = q.scan(limited, func(ctx context.Context, start, _ []byte, visit func(*cell.Cell) error) error {
+	found, err := q.find(limited, &Request{}, func(ctx context.Context, r load.Range, visit func(*cell.Cell) error) error {
 		n := running.Add(1)
 		defer running.Add(-1)
 		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
@@ -133,19 +150,18 @@ func TestScansOfASaltedQuery(t *testing.T) {
 		case <-ctx.Done(): // fewer run than may
 			return ctx.Err()
 		}
-		return visit(put(string(start), "user", "7"))
-	})
-	if err != nil || most.Load() != parallelScans || len(q.rows) != 40 {
-		t.Errorf("%d rows by %d scans at a time, want %d: %v", len(q.rows), most.Load(), parallelScans, err)
+		return visit(put(string(r.Start), "user", "7"))
+	}, false)
+	if err != nil || most.Load() != parallelScans || len(found.Rows) != 40 {
+		t.Fatalf("%+v by %d scans at a time, want %d: %v", found, most.Load(), parallelScans, err)
 	}
-	for i := 1; i < len(q.rows); i++ {
-		if q.rows[i-1].Row >= q.rows[i].Row {
-			t.Errorf("row %s is before %s", q.rows[i-1].Row, q.rows[i].Row)
+	for i := 1; i < len(found.Rows); i++ {
+		if string(found.Rows[i-1].Key) >= string(found.Rows[i].Key) {
+			t.Errorf("row %s is before %s", found.Rows[i-1].Key, found.Rows[i].Key)
 		}
 	}
 	broken := errors.New("no region")
-	q.rows = nil
-	if err := q.scan(t.Context(), func(context.Context, []byte, []byte, func(*cell.Cell) error) error { return broken }); !errors.Is(err, broken) {
+	if _, err := q.find(t.Context(), &Request{}, func(context.Context, load.Range, func(*cell.Cell) error) error { return broken }, false); !errors.Is(err, broken) {
 		t.Errorf("a scan that fails: %v", err)
 	}
 }
@@ -188,13 +204,13 @@ func TestBinaryValuesOfAQuery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = q.scan(t.Context(), func(_ context.Context, _, _ []byte, visit func(*cell.Cell) error) error {
+	rows := shownBy(t, q, func(_ context.Context, _ load.Range, visit func(*cell.Cell) error) error {
 		return errors.Join(visit(put("12a", "id", "\xff")), visit(put("12a", "user", "\x00\x00\x00\x00\x00\x00\x00\x0c")), visit(put("12b", "user", "12")))
 	})
-	if err != nil || rowsOf(q) != "12a:2" {
-		t.Fatalf("rows %s, %v", rowsOf(q), err)
+	if textOf(rows) != "12a:2" {
+		t.Fatalf("rows %s", textOf(rows))
 	}
-	id, user := q.rows[0].Cells[0], q.rows[0].Cells[1]
+	id, user := rows[0].Cells[0], rows[0].Cells[1]
 	if id.Value != "" || id.Base64 != "/w==" || user.Value != "12" || user.Type != "int64" || user.Base64 != "AAAAAAAAAAw=" {
 		t.Errorf("%+v, %+v", id, user)
 	}
@@ -230,7 +246,7 @@ output: out
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		err = q.scan(t.Context(), func(_ context.Context, _, _ []byte, visit func(*cell.Cell) error) error {
+		rows := shownBy(t, q, func(_ context.Context, _ load.Range, visit func(*cell.Cell) error) error {
 			for _, qualifier := range []string{"04_c", "05_c", "05_i", "0555_i", "05xx_c"} {
 				if err := visit(put("u", qualifier, "v")); err != nil {
 					return err
@@ -238,11 +254,11 @@ output: out
 			}
 			return nil
 		})
-		if err != nil || len(q.rows) != 1 {
-			t.Fatalf("%s: %s, %v", name, rowsOf(q), err)
+		if len(rows) != 1 {
+			t.Fatalf("%s: %s", name, textOf(rows))
 		}
 		var got []string
-		for _, c := range q.rows[0].Cells {
+		for _, c := range rows[0].Cells {
 			got = append(got, c.Qualifier)
 		}
 		if strings.Join(got, " ") != c.want {

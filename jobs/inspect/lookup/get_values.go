@@ -7,6 +7,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/errcode"
+	"bulkload/internal/printable"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/values"
 )
@@ -55,6 +56,14 @@ func storedValue(c *jobfile.Column, text []byte) ([]byte, error) {
 		return nil, errcode.Command.Errorf("query column %s: %q is %s", c.Name, text, problem)
 	}
 	return stored, nil
+}
+
+func (s *shownCells) gotRow(row *Row) GotRow {
+	got := GotRow{printable.Bytes(row.Key), make([]GotCell, len(row.Cells))}
+	for i := range row.Cells {
+		got.Cells[i] = s.gotCell(&row.Cells[i])
+	}
+	return got
 }
 
 // gotCell formats a cell. A value in binary form becomes text of its column's type.

@@ -46,12 +46,17 @@ type DirFile struct {
 	Oldest      int64       // least timestamp of its cells, according to the file; 0: unknown
 	Cells       []KnownCell // see PickProbes
 	Probes      []load.Probe
+
+	kept *keptFile // see Keep; nil: each reader opens the file
 }
 
 // openedFile is a file that is open for one reader: a storage.File can't serve two at a time.
 type openedFile struct {
 	*hfilewriter.Reader
-	File storage.File
+	File interface {
+		Size() int64
+		Close() error
+	}
 }
 
 // OpenDirectory opens every HFile of a directory; names that begin with _ or . are skipped, as by HBase's loader.
@@ -139,6 +144,11 @@ func (d *Directory) gone(err error) error {
 		"moves or deletes them; run the command again when that has ended: %w", d.FS.URI(d.Path), err)
 }
 
+// failed is the error of a file that can't be read.
+func (d *Directory) failed(f *DirFile, err error) error {
+	return d.gone(failure.Damagedf("read %s: %w", f.Path, err))
+}
+
 // add adds a file with the data from its trailer.
 func (d *Directory) add(f *DirFile) error {
 	in, err := d.Open(f)
@@ -155,6 +165,13 @@ func (d *Directory) add(f *DirFile) error {
 
 // Open opens a file for one reader.
 func (d *Directory) Open(f *DirFile) (*openedFile, error) {
+	if f.kept != nil {
+		reader, err := f.kept.open()
+		if err != nil {
+			return nil, d.failed(f, err)
+		}
+		return &openedFile{reader, f.kept}, nil
+	}
 	file, err := d.FS.Open(path.Join(d.Path, f.Path))
 	if err != nil {
 		return nil, d.gone(err)
@@ -189,7 +206,7 @@ func (d *Directory) pickProbesOf(f *DirFile) (err error) {
 	defer func() { err = errors.Join(err, in.File.Close()) }()
 	cells, err := PickProbes(in.Reader, f.Size)
 	if err != nil {
-		return failure.Damagedf("read %s: %w", f.Path, err)
+		return d.failed(f, err)
 	}
 	f.Cells, f.Probes = cells, nil
 	for i := range cells {
@@ -227,13 +244,13 @@ func (d *Directory) Scan(ctx context.Context, start, end []byte, visit func(*cel
 			s := fileScan{in.Seek(start), f, in}
 			all = append(all, s)
 			if found, err := s.begin(start, end); err != nil {
-				return failure.Damagedf("read %s: %w", f.Path, err)
+				return d.failed(f, err)
 			} else if found {
 				open = append(open, s)
 			}
 		}
 	}
-	return merge(ctx, open, end, visit)
+	return d.merge(ctx, open, end, visit)
 }
 
 // begin moves to the first cell. It returns false if there is none, or if a single row is wanted and the bloom filter
@@ -253,7 +270,7 @@ func oneRow(start, end []byte) bool {
 }
 
 // merge visits the cells of scans, each of which is at a cell, up to end.
-func merge(ctx context.Context, open []fileScan, end []byte, visit func(*cell.Cell) error) error {
+func (d *Directory) merge(ctx context.Context, open []fileScan, end []byte, visit func(*cell.Cell) error) error {
 	for n := 1; len(open) > 0; n++ {
 		if n%entry.CheckEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -268,7 +285,7 @@ func merge(ctx context.Context, open []fileScan, end []byte, visit func(*cell.Ce
 		}
 		if !open[i].Next() {
 			if err := open[i].Err(); err != nil {
-				return failure.Damagedf("read %s: %w", open[i].from.Path, err)
+				return d.failed(open[i].from, err)
 			}
 			open = slices.Delete(open, i, i+1)
 		}

@@ -1,0 +1,314 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/page"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/inspect/lookup"
+	"bulkload/jobs/spec/jobfile"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// handler has the addresses of the service. Only healthz, readyz and the page, which say nothing about the data, are
+// open to requests without a token.
+func (s *server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /get/{name}", s.get)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.HandleFunc("GET /openapi.json", s.withToken(func(w http.ResponseWriter, _ *http.Request) {
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(s.document) // a client that went away needs no answer
+	}))
+	mux.Handle("GET /metrics", s.withToken(promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP))
+	mux.HandleFunc("GET /page.js", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+		_, _ = w.Write(page.ServeScript())
+	})
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy",
+			"default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; frame-ancestors 'none'")
+		if err := page.WriteServe(w, "bulkload serve"); err != nil {
+			s.log.Warn("write the page", "error", err)
+		}
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		mux.ServeHTTP(w, r)
+	})
+}
+
+func (s *server) withToken(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !s.secure.allows(r) {
+			writeError(w, http.StatusUnauthorized, errNoToken)
+			return
+		}
+		next(w, r)
+	}
+}
+
+var errNoToken = errcode.ServeToken.New("send Authorization: Bearer and a token of this service")
+
+func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), s.settings.Timeout)
+	defer cancel()
+	if s.stopping.Load() {
+		http.Error(w, "stopping", http.StatusServiceUnavailable)
+		return
+	}
+	s.mu.RLock()
+	all := slices.Clone(s.queries)
+	s.mu.RUnlock()
+	for _, q := range all {
+		if err := q.ready(ctx); err != nil {
+			s.log.Warn(fmt.Sprintf("query %s is not ready: %v", q.name, err))
+			http.Error(w, q.name+" is not ready: "+string(failure.CodeOf(err)), http.StatusServiceUnavailable)
+			return
+		}
+	}
+	fmt.Fprintln(w, "ready")
+}
+
+// get answers a look-up, and logs it.
+func (s *server) get(w http.ResponseWriter, r *http.Request) {
+	begun := time.Now()
+	name := r.PathValue("name")
+	answer, found, status, err := s.answer(r)
+	if err != nil {
+		writeError(w, status, err)
+	} else {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
+		_, _ = w.Write(answer) // a client that went away needs no answer
+	}
+	took := time.Since(begun)
+	if status == http.StatusNotFound {
+		name = "" // anybody may ask for any name, and each would be a series
+	}
+	s.requests.Add(1)
+	s.metrics.requests.WithLabelValues(name, strconv.Itoa(status)).Inc()
+	s.metrics.seconds.WithLabelValues(name).Observe(took.Seconds())
+	what := []any{"query", name, "status", status, "ms", float64(took.Microseconds()) / 1000, "from", r.RemoteAddr}
+	if found != nil {
+		what = append(what, "rows", len(found.Rows), "read", found.Read, "scans", found.Scans, "bytes", len(answer))
+		s.metrics.rows.WithLabelValues(name).Add(float64(len(found.Rows)))
+		s.metrics.read.WithLabelValues(name).Add(float64(found.Read))
+		s.metrics.scans.WithLabelValues(name).Add(float64(found.Scans))
+	}
+	if s.settings.LogValues {
+		what = append(what, "values", r.URL.RawQuery)
+	}
+	level := slog.LevelInfo
+	if err != nil {
+		what = append(what, "code", failure.CodeOf(err))
+		if status >= http.StatusInternalServerError { // texts of bad requests have the values
+			level = slog.LevelWarn
+			what = append(what, "error", err)
+		}
+	}
+	s.log.Log(r.Context(), level, fmt.Sprintf("GET %s %d in %s", r.URL.Path, status, took.Round(time.Microsecond)),
+		what...)
+}
+
+// answer is what get writes, and the status.
+func (s *server) answer(r *http.Request) (answer []byte, found *lookup.Found, status int, err error) {
+	if !s.secure.allows(r) {
+		return nil, nil, http.StatusUnauthorized, errNoToken
+	}
+	q, done := s.take(r.PathValue("name"))
+	if q == nil {
+		return nil, nil, http.StatusNotFound, errcode.ServeRequest.New("there is no such query; /openapi.json has all")
+	}
+	request, raw, err := s.parse(r.URL.RawQuery, q.finder.Job)
+	if err != nil {
+		done()
+		return nil, nil, http.StatusBadRequest, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), s.settings.Timeout)
+	defer cancel()
+	if err := s.enter(ctx); err != nil {
+		done()
+		return nil, nil, http.StatusServiceUnavailable, err
+	}
+	s.metrics.running.Inc()
+	// A read of HDFS may hang for longer than the request's time. It keeps its slot until it has ended.
+	ended := make(chan error, 1)
+	var rows *lookup.Found
+	go func() {
+		var failed error
+		rows, failed = q.finder.Find(ctx, request)
+		s.metrics.running.Dec()
+		<-s.slots
+		done()
+		ended <- failed
+	}()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		status, err = s.statusOf(ctx, r, err)
+		return nil, nil, status, err
+	}
+	found = rows
+	b := []byte(`{"rows":[`)
+	for i := range found.Rows {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if raw {
+			b = q.names.AppendCells(b, &found.Rows[i])
+		} else {
+			b = q.names.AppendRow(b, &found.Rows[i])
+		}
+	}
+	b = append(b, `],"next":`...)
+	if found.Next == "" {
+		b = append(b, "null"...)
+	} else {
+		b = strconv.AppendQuote(b, found.Next)
+	}
+	return append(b, '}', '\n'), found, http.StatusOK, nil
+}
+
+// maxWaiting is how many requests may wait for each one that is answered.
+const maxWaiting = 4
+
+// enter waits for a slot, at most half of the request's time, so that there is time left for the answer.
+func (s *server) enter(ctx context.Context) error {
+	select {
+	case s.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	defer s.waiting.Add(-1)
+	if n := s.waiting.Add(1); n > maxWaiting*int64(cap(s.slots)) {
+		return errcode.ServeBusy.Errorf("%d requests are being answered, and %d wait", cap(s.slots), n-1)
+	}
+	timer := time.NewTimer(s.settings.Timeout / 2)
+	defer timer.Stop()
+	select {
+	case s.slots <- struct{}{}:
+		return nil
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return errcode.ServeBusy.Errorf("%d requests have been answered for %s", cap(s.slots), s.settings.Timeout/2)
+}
+
+// clientGone is the status, for logs, of a request whose client has gone away.
+const clientGone = 499
+
+func (s *server) statusOf(ctx context.Context, r *http.Request, err error) (int, error) {
+	switch {
+	case r.Context().Err() != nil:
+		return clientGone, err
+	case ctx.Err() != nil:
+		return http.StatusGatewayTimeout, errcode.ServeBusy.Errorf("no answer within %s: %w", s.settings.Timeout, err)
+	case failure.CodeOf(err) == errcode.ServeLarge:
+		return http.StatusRequestEntityTooLarge, err
+	}
+	switch failure.KindOf(err) {
+	case failure.Usage:
+		return http.StatusBadRequest, errcode.ServeRequest.Errorf("%w", err)
+	case failure.Later, failure.NotYet:
+		return http.StatusServiceUnavailable, err
+	}
+	return http.StatusInternalServerError, err
+}
+
+// parse reads the parameters of a request.
+func (s *server) parse(text string, j *jobfile.Job) (request *lookup.Request, raw bool, err error) {
+	given, err := url.ParseQuery(text)
+	if err != nil {
+		return nil, false, errcode.ServeRequest.Errorf("the parameters can't be read: %w", err)
+	}
+	for name, values := range given {
+		switch {
+		case !slices.Contains(j.Query, name) && !slices.Contains(parameters, name):
+			return nil, false, errcode.ServeRequest.Errorf("there is no parameter %q; there are %s", name,
+				strings.Join(slices.Concat(j.Query, parameters), ", "))
+		case len(values) > 1:
+			return nil, false, errcode.ServeRequest.Errorf("parameter %s is given %d times", name, len(values))
+		}
+	}
+	request = &lookup.Request{Rows: s.settings.Rows, Bytes: s.settings.MaxBytes, After: given.Get("after")}
+	for _, column := range j.Query {
+		if !given.Has(column) {
+			return nil, false, errcode.ServeRequest.Errorf("parameter %s is missing", column)
+		}
+		request.Values = append(request.Values, given.Get(column))
+	}
+	if given.Has("limit") {
+		request.Rows, err = strconv.Atoi(given.Get("limit"))
+		if err != nil || request.Rows < 1 || request.Rows > s.settings.MaxRows {
+			return nil, false, errcode.ServeRequest.Errorf("limit is %q; give 1 to %d", given.Get("limit"), s.settings.MaxRows)
+		}
+	}
+	for name, limit := range map[string]**string{"since": &request.Since, "until": &request.Until} {
+		if given.Has(name) {
+			value := given.Get(name)
+			*limit = &value
+		}
+	}
+	if request.Order = lookup.RowOrder(slices.Index(orders, given.Get("order"))); request.Order < 0 {
+		return nil, false, errcode.ServeRequest.Errorf("order is %q; give newest or oldest, or leave it out", given.Get("order"))
+	}
+	switch value := given.Get("raw"); {
+	case value == "1":
+		raw = true
+	case given.Has("raw"):
+		return nil, false, errcode.ServeRequest.Errorf("raw is %q; give 1, or leave it out", value)
+	}
+	return request, raw, nil
+}
+
+// orders are the values of order, by lookup.RowOrder.
+var orders = []string{"", "newest", "oldest"}
+
+// retryAfter is how many seconds a client should wait that got no answer now.
+const retryAfter = "1"
+
+// writeError writes a failure. The texts of the servers behind this one are for the log only: they name hosts and rows.
+func writeError(w http.ResponseWriter, status int, err error) {
+	code := failure.CodeOf(err)
+	text := err.Error()
+	if doc := errcode.Find(string(code)); doc != nil && status >= http.StatusInternalServerError {
+		text = doc.Cause
+	}
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	if status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout {
+		w.Header().Set("Retry-After", retryAfter)
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	failed := encoder.Encode(map[string]any{"error": map[string]any{"code": code, "message": text}})
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	if failed == nil && !errors.Is(err, context.Canceled) {
+		_, _ = w.Write(b.Bytes())
+	}
+}
