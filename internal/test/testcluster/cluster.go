@@ -45,6 +45,11 @@ type Options struct {
 	Endpoint bool `json:"endpoint,omitempty"`
 	// Measure lets the JVMs optimize fully, for measurements; the cluster then needs twice the CPU time to start.
 	Measure bool `json:"measure"`
+	// RegionServerJVM are flags of the region servers' JVMs in place of their heap and garbage collector, for
+	// measurements.
+	RegionServerJVM []string `json:"region_server_jvm,omitempty"`
+	// Site are further settings of hbase-site.xml, which win over the cluster's own.
+	Site map[string]string `json:"site,omitempty"`
 }
 
 // Cluster is an HBase on HDFS that is running, or was.
@@ -335,6 +340,12 @@ func (c *Cluster) StartRole(ctx context.Context, name string) error {
 	}
 	return c.startRoles(ctx, []role{r})
 }
+
+// PID returns the id of a role's process; false if it isn't running.
+func (c *Cluster) PID(role string) (int, bool) { return c.pid(role) }
+
+// DataNodeHTTP returns the address of the web server of dn1, which has its metrics.
+func (c *Cluster) DataNodeHTTP() string { return c.address(portDataNode + 1) }
 
 // Roles returns the names of the cluster's processes.
 func (c *Cluster) Roles() []string {

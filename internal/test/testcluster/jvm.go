@@ -3,6 +3,7 @@ package testcluster
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -18,6 +19,7 @@ var exported = strings.Fields(`java.base/jdk.internal.misc java.security.jgss/su
 // jvm is a Java program to start.
 type jvm struct {
 	heap       string   // as in -Xmx, such as 384m
+	flags      []string // in place of the heap and the garbage collector
 	classpath  []string // folders and jars, first found first
 	properties []string // as in -D
 	class      string
@@ -29,7 +31,11 @@ type jvm struct {
 // command returns the process, not started. The class path is in the environment, because it has many thousand
 // characters, which would clutter every list of processes.
 func (j jvm) command() *exec.Cmd {
-	args := []string{"-Xmx" + j.heap, "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8"}
+	args := []string{"-Xmx" + j.heap, "-XX:+UseSerialGC"}
+	if j.flags != nil {
+		args = slices.Clone(j.flags)
+	}
+	args = append(args, "-Dfile.encoding=UTF-8")
 	if j.brief {
 		args = append(args, "-XX:TieredStopAtLevel=1")
 	}

@@ -88,6 +88,7 @@ func (c *Cluster) command(r role) (*exec.Cmd, error) {
 func (c *Cluster) jvm(r role) jvm {
 	j := jvm{
 		heap:       r.heap,
+		flags:      r.flags,
 		classpath:  []string{c.ConfDir(), cmp.Or(r.jars, c.jars)},
 		properties: []string{c.marker(r.name), "java.io.tmpdir=" + c.path("tmp"), "zookeeper.admin.enableServer=false"},
 		class:      r.class,

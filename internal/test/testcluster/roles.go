@@ -14,6 +14,7 @@ type role struct {
 	name    string // nn (nn1 and nn2 with HA), dn1…, zk, master, rs1…
 	stage   int    // the roles of a stage start together, once the previous stage is ready
 	heap    string
+	flags   []string // in place of the heap and the garbage collector
 	class   string
 	program func() (*exec.Cmd, error) // in place of a JVM's
 	args    []string
@@ -106,7 +107,7 @@ func (c *Cluster) dataNode(i int) role {
 
 func (c *Cluster) regionServer(i int) role {
 	port := portRegionServer + i - 1
-	return role{name: fmt.Sprintf("rs%d", i), stage: stageServers, heap: "1g", class: "org.apache.hadoop.hbase.regionserver.HRegionServer", port: port,
+	return role{name: fmt.Sprintf("rs%d", i), stage: stageServers, heap: "1g", flags: c.RegionServerJVM, class: "org.apache.hadoop.hbase.regionserver.HRegionServer", port: port,
 		ready: []string{"Serving as "}, // the master knows it
 		args:  []string{"-D", fmt.Sprintf("hbase.regionserver.port=%d", c.Port+port), "start"}}
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // property is a property of a Hadoop site file.
@@ -129,7 +130,7 @@ func (c *Cluster) endpoint() []property {
 }
 
 func (c *Cluster) hbaseSite() []property {
-	return append(append(c.secureHBase(), c.endpoint()...), append([]property{
+	return append(append(append(c.secureHBase(), c.endpoint()...), append([]property{
 		{"hbase.rootdir", c.FS() + "/hbase"},
 		{"hbase.cluster.distributed", "true"},
 		{"hbase.zookeeper.quorum", "localhost"},
@@ -152,5 +153,12 @@ func (c *Cluster) hbaseSite() []property {
 		{"hbase.wal.hsync", "false"},
 		{"hbase.procedure.store.wal.use.hsync", "false"},
 		{"hbase.client.retries.number", "8"},
-	}, codecs...)...)
+	}, codecs...)...), c.further()...)
+}
+
+func (c *Cluster) further() (p []property) {
+	for _, name := range slices.Sorted(maps.Keys(c.Site)) {
+		p = append(p, property{name, c.Site[name]})
+	}
+	return p
 }
