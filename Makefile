@@ -265,6 +265,13 @@ bench: build
 	go build -C tools -o ../bin/compare ./peer/compare
 	bin/compare -rows $(ROWS) -bulkload bin/bulkload -svg docs/compare.svg
 
+# bulkload beside Put and ImportTsv, into a real HBase, for docs/comparison.md. A million rows take half an hour a round: make
+# bench-put ROWS=1000000
+.PHONY: bench-put
+bench-put: build
+	go build -C tools -o ../bin/compare ./peer/compare
+	bin/compare -put -rows $(ROWS) -bulkload bin/bulkload -svg docs/put.svg
+
 clean:
 	rm -rf bin out
 

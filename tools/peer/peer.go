@@ -1,6 +1,6 @@
-// Package peer holds the Spark job that bulkload replaces, to compare the two: java/Peer.java, run in one JVM with the
-// test cluster's HBase and HDFS. It is not part of the bulkload binary. Its folder compare has the program that `make
-// bench` runs.
+// Package peer holds what bulkload is compared with, run with the test cluster's HBase and HDFS: the Spark job that it
+// replaces (java/Peer.java), and a program that loads the same rows with Put (puts/Puts.java). It is not part of the
+// bulkload binary. Its folder compare has the program that `make bench` and `make bench-put` run.
 package peer
 
 import (
@@ -8,18 +8,26 @@ import (
 	"io/fs"
 )
 
-//go:embed java/pom.xml java/Peer.java
+//go:embed java/pom.xml java/Peer.java puts/pom.xml puts/Puts.java
 var files embed.FS
 
-// Files are the job's pom.xml and source, for testcluster's Program.
-func Files() fs.FS {
-	sub, err := fs.Sub(files, "java")
+// Files are the Spark job's pom.xml and source, for testcluster's Program.
+func Files() fs.FS { return in("java") }
+
+// PutFiles are those of Puts, whose class path has ImportTsv, too.
+func PutFiles() fs.FS { return in("puts") }
+
+func in(dir string) fs.FS {
+	sub, err := fs.Sub(files, dir)
 	if err != nil { // the folder is embedded above
 		panic(err)
 	}
 	return sub
 }
 
-// Class is the job's main class. Its arguments: published or tuned, input, output, table, number of regions, columns
+// Puts is the main class of PutFiles, which lists its commands.
+const Puts = "peer.Puts"
+
+// Class is the Spark job's main class. Its arguments: published or tuned, input, output, table, number of regions, columns
 // joined by commas, family.
 const Class = "peer.Peer"

@@ -52,20 +52,20 @@ type bench struct {
 	bytes               int64
 }
 
-func (b *bench) start(ctx context.Context) (err error) {
+// start starts the cluster; o has what is particular about it.
+func (b *bench) start(ctx context.Context, o testcluster.Options) (err error) {
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
 		return err
 	}
 	say("starting HBase on HDFS")
-	b.cluster, err = testcluster.Start(ctx, testcluster.Options{Dir: filepath.Join(b.dir, "cluster"), Measure: true})
-	if err != nil {
-		return err
-	}
-	_, err = b.oracle(ctx, "create", table, family, "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY",
+	o.Dir, o.Measure = filepath.Join(b.dir, "cluster"), true
+	b.cluster, err = testcluster.Start(ctx, o)
+	return err
+}
+
+func (b *bench) create(ctx context.Context, table string) error {
+	_, err := b.oracle(ctx, "create", table, family, "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY",
 		"DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
-	if err != nil {
-		b.stop()
-	}
 	return err
 }
 
@@ -236,7 +236,7 @@ func (b *bench) digest(ctx context.Context, dir string) (string, error) {
 	return fmt.Sprintf("%s of %d cells", report.Digest.Timeless, report.Digest.Cells), nil
 }
 
-// median returns the median of each figure.
+// median returns the median of each cost.
 func median(runs []cost) cost {
 	by := func(less func(a, b cost) int, take func(cost) int64) int64 {
 		sorted := slices.Clone(runs)

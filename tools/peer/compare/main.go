@@ -4,6 +4,11 @@
 //
 //	make bench ROWS=1000000,5000000
 //
+// With -put it loads the same rows into HBase by Put, by ImportTsv and by bulkload instead, and prints what that costs
+// the clients and the servers, and how long another client's reads take meanwhile. All tables must have the same cells.
+//
+//	make bench-put ROWS=1000000
+//
 // It needs java and javac 17, mvn, about 12 GiB of memory and, for 5 million rows, 10 GiB of disk.
 package main
 
@@ -17,6 +22,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"bulkload/internal/test/testcluster"
 )
 
 func main() {
@@ -30,7 +37,8 @@ func compare() error {
 	rows := flag.String("rows", "1000000", "numbers of rows, joined by commas")
 	modes := flag.String("modes", "tuned,published",
 		"Spark jobs to compare with: tuned shuffles one record a row, published one a cell")
-	runs := flag.Int("runs", 1, "pairs of each; the medians are compared")
+	put := flag.Bool("put", false, "compares the ways to load rows into HBase, instead of Spark")
+	runs := flag.Int("runs", 1, "pairs of each, or rounds of all ways; the medians are compared")
 	memory := flag.String("memory", "512MiB", "bulkload's --memory")
 	binary := flag.String("bulkload", "bin/bulkload", "the program; make build makes it")
 	dir := flag.String("dir", filepath.Join(os.TempDir(), "bulkload-compare"), "folder for the cluster and the data")
@@ -42,31 +50,48 @@ func compare() error {
 	if err != nil {
 		return err
 	}
-	b := &bench{binary: bin, memory: *memory, dir: *dir, runs: *runs}
-	if err := b.start(ctx); err != nil {
-		return err
-	}
-	defer b.stop()
-	var pairs []pair
-	for _, text := range strings.Split(*rows, ",") {
+	var numbers []int
+	for text := range strings.SplitSeq(*rows, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
 			return fmt.Errorf("-rows %s: %q is no number of rows", *rows, text)
 		}
+		numbers = append(numbers, n)
+	}
+	b := &bench{binary: bin, memory: *memory, dir: *dir, runs: *runs}
+	var picture []byte
+	if *put {
+		picture, err = comparePuts(ctx, b, numbers)
+	} else {
+		picture, err = compareSpark(ctx, b, numbers, strings.Split(*modes, ","))
+	}
+	if err != nil || *svg == "" {
+		return err
+	}
+	return os.WriteFile(*svg, picture, 0o644)
+}
+
+func compareSpark(ctx context.Context, b *bench, rows []int, modes []string) ([]byte, error) {
+	if err := b.start(ctx, testcluster.Options{}); err != nil {
+		return nil, err
+	}
+	defer b.stop()
+	if err := b.create(ctx, table); err != nil {
+		return nil, err
+	}
+	var pairs []pair
+	for _, n := range rows {
 		if err := b.prepare(ctx, n); err != nil {
-			return err
+			return nil, err
 		}
-		for _, mode := range strings.Split(*modes, ",") {
+		for _, mode := range modes {
 			p, err := b.pair(ctx, n, mode)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			pairs = append(pairs, p)
 			writeTable(os.Stdout, pairs[len(pairs)-1:], len(pairs) == 1)
 		}
 	}
-	if *svg == "" {
-		return nil
-	}
-	return os.WriteFile(*svg, chart(pairs), 0o644)
+	return chartOfPairs(pairs), nil
 }
