@@ -40,7 +40,7 @@ import org.apache.hadoop.hbase.util.Bytes;
  *
  * <pre>
  * load TABLE INPUT FAMILY COLUMNS DURABILITY   puts the lines of a folder: row key and columns, TAB between. Returns when the last mutator is flushed
- * flush TABLE                                  flushes the memstores
+ * flush TABLE                                  flushes the memstores, and compacts where HBase would
  * digest TABLE                                 prints rows, cells and a SHA-256 of all cells without their timestamps
  * read TABLE KEYS PERIOD                       reads a random row every PERIOD milliseconds until stdin ends; prints "ready", then each read's microseconds
  * sample TABLE KEYS COUNT                      reads COUNT random rows, one after the other; prints each read's microseconds
@@ -126,16 +126,18 @@ public final class Puts {
     return put;
   }
 
+  /** After a flush for want of memory a region server looks whether there is something to compact, but not after one that was asked for. */
   static void flush(Connection c, TableName table) throws IOException {
     try (Admin admin = c.getAdmin()) {
       admin.flush(table);
+      admin.compact(table);
     }
   }
 
   static void digest(Connection c, TableName table, PrintStream out) throws Exception {
     MessageDigest d = MessageDigest.getInstance("SHA-256");
     long rows = 0, cells = 0;
-    try (Table t = c.getTable(table); ResultScanner scanner = t.getScanner(new Scan().setCaching(2000).setCacheBlocks(false).readAllVersions())) {
+    try (Table t = c.getTable(table); ResultScanner scanner = t.getScanner(new Scan().setCaching(2000).setCacheBlocks(false).setAsyncPrefetch(true).readAllVersions())) {
       for (Result r : scanner) {
         rows++;
         for (Cell cell : r.rawCells()) {
