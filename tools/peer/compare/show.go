@@ -84,7 +84,6 @@ const (
 	compactedOut  = "bytes written by compactions"
 	blockedMillis = "updates blocked ms"
 	refused       = "requests refused"
-	files         = "files"
 	gcPauses      = "GC pauses"
 	gcMillis      = "GC ms"
 	gcLongest     = "GC longest ms"
@@ -122,7 +121,6 @@ var putTables = [][]column{
 		{"flushes", "%.0f", 1, []string{flushes}},
 		{"compactions", "%.0f", 1, []string{compactions}},
 		{"written by these", "%.0f MB", 1e6, []string{compactedOut}},
-		{"files", "%.0f", 1, []string{files}},
 		{"updates blocked", "%.1f s", 1000, []string{blockedMillis}},
 		{"requests refused", "%.0f", 1, []string{refused}},
 		{"GC pauses", "%.0f", 1, []string{gcPauses}},
