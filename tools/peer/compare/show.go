@@ -142,8 +142,8 @@ var putTables = [][]column{
 // writePuts prints the figures of the ways as Markdown tables.
 func writePuts(w io.Writer, rows int, medians map[string]figures) {
 	idle := medians[idleWay]
-	fmt.Fprintf(w, "%d rows. The servers' CPU time includes that for the reads: meanwhile %.2f s a second, afterwards %.1f s.\n",
-		rows, idle[serverCPU]/idle[wall], idle[laterCPU])
+	fmt.Fprintf(w, "%d rows. Of the servers' CPU time until loaded, the reading client costs %.2f s a second.\n",
+		rows, idle[serverCPU]/idle[wall])
 	for i, columns := range putTables {
 		fmt.Fprintf(w, "\n| |")
 		for _, c := range columns {
