@@ -265,7 +265,7 @@ bench: build
 	go build -C tools -o ../bin/compare ./peer/compare
 	bin/compare -rows $(ROWS) -bulkload bin/bulkload -svg docs/compare.svg
 
-# bulkload beside Put and ImportTsv, into a real HBase, for docs/comparison.md. A million rows take half an hour a round: make
+# bulkload beside Put and ImportTsv, into a real HBase, for docs/comparison.md. A million rows take twenty minutes: make
 # bench-put ROWS=1000000
 .PHONY: bench-put
 bench-put: build
