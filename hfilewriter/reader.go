@@ -186,9 +186,9 @@ func (r *Reader) applyBloom() error {
 	return nil
 }
 
-// ReadAhead sets how many bytes are read at a time at least: 256 KiB, which suits scans, unless it is called before
+// ReadAhead sets how many bytes n are read at a time at least: 256 KiB, which suits scans, unless it is called before
 // scans begin. For look-ups of single rows 0 is better, which reads no more than the block.
-func (r *Reader) ReadAhead(bytes int) { r.ahead = bytes }
+func (r *Reader) ReadAhead(n int) { r.ahead = n }
 
 // Info is the file's table of properties. The caller must not change it.
 func (r *Reader) Info() FileInfo { return r.info }

@@ -535,8 +535,8 @@ func fileTracker(table *Table) string {
 }
 
 // cleanup has HBase delete the staging folder and everything in it, but only if every file is accounted for. A file in
-// doubt may be in the folder, or still arrive there, as the only copy of its rows. So may any file if an interrupted load
-// used the folder, until emptyStaging has looked.
+// doubt may be in the folder, or still arrive there, as the only copy of its rows. So may any file if an interrupted
+// load used the folder, until emptyStaging has looked.
 //
 // A server that hangs may delete the folder much later, so it must be forgotten before, and never be used again.
 //

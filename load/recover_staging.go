@@ -88,9 +88,10 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 	return loaded, nil
 }
 
-// emptyStaging deletes the families' folders in the staging folder of an interrupted load, none of whose files is left at
-// its source, or is wanted any more. They are empty, unless a region server that hung has gone on since they were looked
-// at: it may have staged a file that was at its source then. Deleting the folder with such a file would lose its rows.
+// emptyStaging deletes the families' folders in the staging folder of an interrupted load, none of whose files is left
+// at its source, or is wanted any more. They are empty, unless a region server that hung has gone on since they were
+// looked at: it may have staged a file that was at its source then. Deleting the folder with such a file would lose its
+// rows.
 func (l *loadRun) emptyStaging(staging string) error {
 	families, err := storage.List(l.fs, staging)
 	if err != nil {

@@ -91,8 +91,8 @@ func (c *Cluster) regions(ctx context.Context, id hbase.TableName) ([]Region, er
 	}
 }
 
-// checkLive says errInTransition if hbase:meta does not record the states of regions, as in HBase 1, and the master takes
-// a region's server for dead.
+// checkLive says errInTransition if hbase:meta does not record the states of regions, as in HBase 1, and the master
+// takes a region's server for dead.
 //
 // Such a server may only have hung past its session. When it wakes up, it serves the region for a moment, although
 // another server has it or will get it, and without a state nothing in hbase:meta says so until then.

@@ -159,7 +159,7 @@ var examples = map[string][]string{
 	},
 	"serve": {
 		"bulkload serve jobs/examples/check-hbase.yaml jobs/examples/opinion-hbase.yaml",
-		"bulkload serve jobs/examples/check-hbase.yaml --date yesterday --listen :8443 --tls-cert cert.pem --tls-key key.pem --token-file tokens",
+		"bulkload serve jobs/examples/check-hbase.yaml --date yesterday --listen 127.0.0.1:9090 --rows 20",
 	},
 	"status": {
 		"bulkload status jobs/examples/check-hbase.yaml --date 2026-11-20",

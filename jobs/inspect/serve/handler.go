@@ -272,7 +272,8 @@ func (s *server) parse(text string, j *jobfile.Job) (request *lookup.Request, ra
 		}
 	}
 	if request.Order = lookup.RowOrder(slices.Index(orders, given.Get("order"))); request.Order < 0 {
-		return nil, false, errcode.ServeRequest.Errorf("order is %q; give newest or oldest, or leave it out", given.Get("order"))
+		return nil, false, errcode.ServeRequest.Errorf("order is %q; give newest or oldest, or leave it out",
+			given.Get("order"))
 	}
 	switch value := given.Get("raw"); {
 	case value == "1":

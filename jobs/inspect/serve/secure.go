@@ -14,6 +14,9 @@ import (
 	"bulkload/internal/errcode"
 )
 
+// protocols are those of HTTP that clients may choose.
+var protocols = []string{"h2", "http/1.1"}
+
 // secure has the certificates and tokens that are valid now.
 type secure struct {
 	tls    atomic.Pointer[tls.Config] // nil: no TLS
@@ -28,7 +31,7 @@ func (s *secure) load(from *Settings) error {
 		if err != nil {
 			return errcode.Command.Errorf("--tls-cert and --tls-key: %w", err)
 		}
-		config = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}
+		config = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: protocols}
 	}
 	if from.ClientCA != "" {
 		text, err := os.ReadFile(from.ClientCA)
@@ -66,7 +69,7 @@ func (s *secure) config() *tls.Config {
 	if s.tls.Load() == nil {
 		return nil
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.tls.Load(), nil }}
 }
 
