@@ -61,13 +61,13 @@ func (r *Report) Add(o *Report) {
 // Done. Whatever Staging and ServedBefore save must be on the disk when they return, because the first request may
 // follow at once. Done is called by one goroutine at a time.
 type Hooks struct {
-	// Folder is the staging folder that an interrupted load of some of the files used; "": there was none. It is used
-	// again if it still exists. A region server that hangs may have requests of that load, and may put files there when
-	// it wakes up. In another folder nobody would look for them.
+	// Folder is the staging folder of an interrupted load of these files, or "". It is used again if it still exists: a
+	// region server that hung may still put files there when it wakes up, and recovery looks in one folder only.
 	Folder string
 	// Staging gets the URI of the staging folder before the first request. RecoverStaging needs it to bring back the
 	// files that an interrupted load leaves there. A folder that was not recorded before the first request could not be
-	// found after a kill. It gets "" before HBase is asked to delete the folder, which may happen much later.
+	// found after a kill. It gets "" before HBase is asked to delete the folder, which a server that hangs may do much
+	// later. So it must fail if another process may have read the record before.
 	Staging func(folder string) error
 	// ServedBefore gets, before the first request, the files with cells that the table already returns, with new marks
 	// on these cells.
@@ -127,7 +127,6 @@ func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, name string, fi
 	if err := l.requestStaging(ctx, table, c.limits.outage); err != nil {
 		return report, err
 	}
-	// This runs after an error, too. It keeps the folder if a file is in doubt; otherwise no file is in it.
 	defer l.cleanup(ctx)
 	if err := l.checkStaging(table); err != nil {
 		return report, err
@@ -183,11 +182,13 @@ func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, name string, fi
 			return report, ctx.Err()
 		}
 	}
-	if l.reused {
+	if l.ended = len(l.lost) == 0; l.ended && l.reused {
 		_, folder := storage.SplitURI(l.token)
-		return report, l.emptyStaging(folder)
+		if l.ended, err = l.emptyStaging(folder); err == nil && !l.ended {
+			err = l.goesOn()
+		}
 	}
-	return report, nil
+	return report, err
 }
 
 // explain completes the error of a load: it adds files that HBase lost, and names a staging folder that remains.
@@ -215,8 +216,8 @@ type loadRun struct {
 	way      hbase.LoadWay
 	token    string // the staging folder's URI
 	reused   bool   // it is that of an interrupted load
-	emptied  bool   // see emptyStaging
-	recorded bool   // or may be: see Hooks.Staging
+	recorded bool   // the caller's record may name it
+	ended    bool   // the table has all files, and none is in the folder
 	rights   *delegation
 	regions  []Region // as last looked up; only for decisions that a change of regions can't spoil
 	left     []*pendingFile
@@ -534,25 +535,20 @@ func fileTracker(table *Table) string {
 	return ""
 }
 
-// cleanup has HBase delete the staging folder and everything in it, but only if every file is accounted for. A file in
-// doubt may be in the folder, or still arrive there, as the only copy of its rows. So may any file if an interrupted
-// load used the folder, until emptyStaging has looked.
+// cleanup has HBase delete the staging folder with everything in it. It does so only after a load that has ended, or if
+// no request was sent: a file in doubt may be there, or may still come, as the only copy of its rows. Otherwise the next
+// load uses the folder again.
 //
-// A server that hangs may delete the folder much later, so it must be forgotten before, and never be used again.
+// The record forgets the folder first. The request may be carried out much later, when a load that still used the folder
+// would lose its files.
 //
 // An error of the call is not an error of the load, because every file is accounted for. The folder stays in the
 // report.
 func (l *loadRun) cleanup(ctx context.Context) {
-	if l.anyInDoubt() {
+	if l.way == hbase.PlainLoad || l.anyInDoubt() { // a plain load has no folder
 		return
 	}
-	if l.way == hbase.PlainLoad { // there is none
-		return
-	}
-	if l.reused && !l.emptied {
-		return
-	}
-	if l.recorded && l.hooks.Staging("") != nil {
+	if l.recorded && (!l.ended || l.hooks.Staging("") != nil) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)

@@ -605,8 +605,8 @@ func TestRecoverStaging(t *testing.T) {
 	if err != nil || len(served) != 1 || served[0].URI != loaded.URI {
 		t.Fatal(served, err)
 	}
-	if _, folder := storage.SplitURI(w.token); l.existsAt(folder) {
-		t.Error("the staging folder is still there")
+	if _, folder := storage.SplitURI(w.token); !l.existsAt(folder) {
+		t.Error("the staging folder is not kept for the next load")
 	}
 	if !l.exists(staged) || l.exists(loaded) || !l.exists(waiting) {
 		t.Errorf("at their places: %v, %v, %v", l.exists(staged), l.exists(loaded), l.exists(waiting))

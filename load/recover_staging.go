@@ -30,9 +30,9 @@ const (
 // server may still be working on the files. Of the files that are then not at their source, it returns those that the
 // table serves; the error is a *LostError if it does not serve all of them.
 //
-// forget records that the folder is no longer used. It is called before HBase is asked to delete the folder, which is
-// only done if no file is left at its source: the next load must use the same folder (Hooks.Folder), because a server
-// may still put files there. If forget is nil, the files are not going to be loaded, and the folder is always deleted.
+// forget records that the folder is no longer used. It is called just before HBase is asked to delete the folder. If
+// files are left, neither happens, and the next load must use the folder again (Hooks.Folder). nil: the files are about
+// to be deleted, and the folder stays.
 //
 // The returned files are in the table, whatever the error. After an error other than *LostError, nothing is known of
 // the others. RecoverStaging may then be called again: it moves only the files that it finds in the folder.
@@ -68,16 +68,8 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 	if ctx.Err() != nil {
 		return loaded, ctx.Err()
 	}
-	switch {
-	case folder == "":
-	case forget != nil && len(found.left) > 0: // the next load uses it again
-		err = l.checkOnce()
-	default:
-		l.hooks.Staging, l.recorded = func(string) error { return forget() }, forget != nil
-		if err = l.emptyStaging(staging); err == nil {
-			l.left = nil // none can be in the folder any more, so it may be deleted
-			l.cleanup(ctx)
-		}
+	if folder != "" {
+		err = l.endStaging(ctx, staging, forget, len(found.left)+len(found.lost) > 0)
 	}
 	if err != nil {
 		return loaded, fmt.Errorf("recover an interrupted load: %w", classify(ctx, err))
@@ -88,41 +80,76 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 	return loaded, nil
 }
 
-// emptyStaging deletes the families' folders in the staging folder of an interrupted load, none of whose files is left
-// at its source, or is wanted any more. They are empty, unless a region server that hung has gone on since they were
-// looked at: it may have staged a file that was at its source then. Deleting the folder with such a file would lose its
-// rows.
-func (l *loadRun) emptyStaging(staging string) error {
-	families, err := storage.List(l.fs, staging)
-	if err != nil {
-		return fmt.Errorf("look at staging folder %s: %w", l.token, err)
+// endStaging ends what can be ended of the staging folder of an interrupted load: the folder stays if files are left, and
+// must not be deleted before it is forgotten.
+func (l *loadRun) endStaging(ctx context.Context, staging string, forget func() error, left bool) error {
+	if err := l.checkOnce(); err != nil {
+		return err
 	}
-	for _, family := range families {
-		// Remove refuses a folder with files.
-		if err := l.fs.Remove(path.Join(staging, family.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			if twice := l.checkOnce(); twice != nil {
-				return twice
-			}
-			return fmt.Errorf("%w: a region server goes on with an interrupted load: a file has come into staging folder "+
-				"%s since its files were moved back; run this again: %w", ErrUnavailable, l.token, err)
+	for _, f := range l.left {
+		if _, err := l.fs.Stat(f.staged); err == nil {
+			return l.goesOn()
 		}
 	}
-	l.emptied = true
-	return nil
+	if forget == nil || left {
+		return nil
+	}
+	empty, err := l.emptyStaging(staging)
+	if err == nil {
+		err = forget()
+	}
+	if err == nil && empty { // what else is there belongs to nobody, such as a file that was cut meanwhile
+		l.left = nil
+		l.cleanup(ctx)
+	}
+	return err
+}
+
+// emptyStaging deletes the families' folders in the staging folder. It is called when no file is left to load. The
+// folders are empty, unless a server that hung has staged a file since they were looked at. Then Remove refuses, and the
+// file stays.
+func (l *loadRun) emptyStaging(staging string) (empty bool, err error) {
+	families, err := storage.List(l.fs, staging)
+	if err != nil {
+		return false, fmt.Errorf("look at staging folder %s: %w", l.token, err)
+	}
+	empty = true
+	for _, family := range families {
+		name := path.Join(staging, family.Name)
+		if err := l.fs.Remove(name); err == nil || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		files, err := storage.List(l.fs, name)
+		if err != nil || len(files) == 0 {
+			return false, errors.Join(err, fmt.Errorf("%w: staging folder %s can't be emptied", ErrUnavailable, l.token))
+		}
+		empty = false
+	}
+	return empty, nil
+}
+
+// goesOn is the error for a file that a region server stages while its load is recovered.
+func (l *loadRun) goesOn() error {
+	return fmt.Errorf("%w: a region server goes on with an interrupted load: a file has come into staging folder %s since "+
+		"its files were moved back; run this again", ErrUnavailable, l.token)
 }
 
 // checkOnce refuses a file that is both at its source and in staging. HBase only renames, so somebody has put it into
-// the directory again, and only a person knows which of the two is wanted.
+// the directory again, and only a person knows which of the two is wanted. It looks in staging twice, because a server
+// may move the file back between two looks.
 func (l *loadRun) checkOnce() error {
 	for _, f := range l.left {
 		if f.staged == "" {
 			continue
 		}
-		_, staged := l.fs.Stat(f.staged)
-		if staged != nil {
-			continue
+		there := true
+		for _, name := range []string{f.staged, f.path, f.staged} {
+			_, err := l.fs.Stat(name)
+			if there = err == nil; !there {
+				break
+			}
 		}
-		if _, source := l.fs.Stat(f.path); source == nil {
+		if there {
 			return errcode.LoadFiles.Errorf("%w: file %s was put there again after an interrupted load had moved it to %s: "+
 				"delete one of the two, and run this again", ErrRefused, f.URI, l.fs.URI(f.staged))
 		}

@@ -40,9 +40,9 @@ func (c *Cluster) ReopenAndProbe(ctx context.Context, name string, findings []Pr
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			// What is only not possible now must not decide that a file is lost.
+			// A region that can't be moved right now says nothing about the file.
 			if errors.Is(classifyBy(ctx, err, isTransient), ErrUnavailable) ||
-				hbase.IsRemote(err, "DoNotRetryRegionException") { // it is being opened
+				hbase.IsRemote(err, "DoNotRetryRegionException", "UnknownRegionException") { // it is opened or merged
 				return nil, fmt.Errorf("%w: %s can't be opened again now: %w", ErrUnavailable, r, err)
 			}
 		}

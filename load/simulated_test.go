@@ -389,10 +389,10 @@ func TestSimulatedLostAnswers(t *testing.T) {
 				case err != nil || report.Files != 1:
 					s.Errorf("report %+v, %v", report, err)
 				}
-				if report.Staging != "" || requests != c.times {
+				if (report.Staging != "") != c.lost || requests != c.times {
 					s.Errorf("%d requests, report %+v", requests, report)
 				}
-				s.wantLeft(false)
+				s.wantLeft(c.lost)
 				s.wantRows("a b", !c.lost, !c.lost)
 			})
 		})
@@ -446,10 +446,10 @@ func TestRegionsThatChangeUnderALoad(t *testing.T) {
 			s.Errorf("moved: report %+v", report)
 		}
 		report, err = s.load(change(func() error { return s.world.Split("t", []byte("c")) }), s.write("2", "f", "b", "e"))
-		if !errors.Is(err, ErrStraddles) || report.Files != 0 || report.Staging != "" {
+		if !errors.Is(err, ErrStraddles) || report.Files != 0 || report.Staging == "" {
 			s.Errorf("split: report %+v, %v", report, err)
 		}
-		s.wantLeft(false, "2")
+		s.wantLeft(true, "2")
 		s.wantRows("a d b e", true, true, false, false)
 	})
 }
@@ -480,7 +480,7 @@ func TestSimulatedRecovery(t *testing.T) {
 			if isLost {
 				s.do(s.fs.Remove(at(files[3])))
 			}
-			loaded, err := s.RecoverStaging(s.Context(), s.fs, "t", folder, files, nil)
+			loaded, err := s.RecoverStaging(s.Context(), s.fs, "t", folder, files, func() error { return errors.New("forgotten") })
 			if len(loaded) != 1 || loaded[0].URI != files[1].URI {
 				s.Errorf("loaded are %v", loaded)
 			}
@@ -488,7 +488,7 @@ func TestSimulatedRecovery(t *testing.T) {
 			if errors.As(err, &lost) != isLost || isLost && (len(lost.Files) != 1 || lost.Files[0].URI != files[3].URI) || !isLost && err != nil {
 				s.Errorf("a file is lost: %t, %v", isLost, err)
 			}
-			s.wantLeft(false, "1 staged", "3 waits")
+			s.wantLeft(true, "1 staged", "3 waits")
 		})
 	}
 }
@@ -522,8 +522,72 @@ func TestFileThatIsThereTwice(t *testing.T) {
 		if s.do(err); len(loaded) > 0 {
 			s.Errorf("loaded are %v", loaded)
 		}
-		s.wantLeft(false, "1", "2")
+		s.wantLeft(true, "1", "2")
 	})
+}
+
+// TestStagingIsUsedAgain: a load after an interrupted one uses its staging folder again, in which a server that hung may
+// still put a file. The folder is deleted when all files are in the table and none is there. If one that is nobody's is
+// there, it is only forgotten.
+func TestStagingIsUsedAgain(t *testing.T) {
+	for name, comes := range map[string]string{"nothing comes": "", "another's file comes": "other", "one of the files comes": "2"} {
+		simulated(t, func(s *simulation) {
+			died := errors.New("died")
+			recorded := ""
+			hooks := s.hooks()
+			hooks.Staging = func(name string) error { recorded = name; return nil }
+			hooks.Before = func() error { return died }
+			files := []HFile{s.write("1", "f", "a"), s.write("2", "f", "h")}
+			if _, err := s.load(hooks, files...); !errors.Is(err, died) || recorded == "" {
+				s.Fatal(recorded, err)
+			}
+			folder := recorded
+			_, err := s.RecoverStaging(s.Context(), s.fs, "t", folder, files, func() error { return errors.New("forgotten") })
+			s.do(err)
+			s.wantLeft(true, "1", "2")
+			s.write("other", "f", "b")
+			_, staging := storage.SplitURI(folder)
+			staged := path.Join(staging, "f", comes)
+			hooks.Folder = folder
+			hooks.Before = func() error {
+				if comes == "" {
+					return nil
+				}
+				s.do(s.fs.MkdirAll(path.Join(staging, "f"), 0o777))
+				return s.fs.Rename(path.Join(sourceFolder, comes), staged)
+			}
+			s.decide = func(call *simcluster.Call) (v simcluster.Verdict) {
+				if call.What == "PrepareBulkLoad" {
+					s.Errorf("%s: another staging folder is made", name)
+				}
+				return v
+			}
+			report, err := s.load(hooks, files[0])
+			if errors.Is(err, ErrUnavailable) != (comes != "") || (err == nil) != (comes == "") || (recorded == "") != (comes == "") {
+				s.Fatalf("%s: %+v, recorded %q, %v", name, report, recorded, err)
+			}
+			if comes == "" {
+				s.wantLeft(false, "2", "other")
+				return
+			}
+			loaded, err := s.RecoverStaging(s.Context(), s.fs, "t", folder, files, func() error { recorded = ""; return nil })
+			if s.do(err); len(loaded) != 1 || recorded != folder {
+				s.Errorf("%s: recorded %q, loaded %v", name, recorded, loaded)
+			}
+			_, err = s.fs.Stat(staged)
+			if ours := comes == "2"; errors.Is(err, fs.ErrNotExist) != ours || !ours && err != nil {
+				s.Errorf("%s: %v", name, err)
+			}
+			// In the end only what is nobody's is left.
+			loaded, err = s.RecoverStaging(s.Context(), s.fs, "t", folder, files[:1], func() error { recorded = ""; return nil })
+			if s.do(err); len(loaded) != 1 || recorded != "" {
+				s.Errorf("%s: in the end recorded %q, loaded %v", name, recorded, loaded)
+			}
+			if _, err := s.fs.Stat(staged); (err == nil) != (comes == "other") {
+				s.Errorf("%s: in the end %v", name, err)
+			}
+		})
+	}
 }
 
 // failingRename is a file system whose Rename fails.

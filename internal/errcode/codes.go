@@ -140,6 +140,8 @@ const (
 	ServeLarge   Code = "BL-SERVE-LARGE"
 	ServeBusy    Code = "BL-SERVE-BUSY"
 	ServeOpen    Code = "BL-SERVE-OPEN"
+	ServeNotYet  Code = "BL-SERVE-NOT-YET"
+	ServeOther   Code = "BL-SERVE-OTHER"
 
 	// Ended from outside.
 	Stopped Code = "BL-INTERRUPTED"
@@ -712,10 +714,18 @@ var Table = []Chapter{
 			"Start `bulkload serve` with a larger `--max-bytes`.",
 			nil},
 		{ServeBusy, Later,
-			"More requests wait than may, the server is about to stop, or there was no answer in time. The status is 503 or, " +
-				"after `--timeout`, 504.",
+			"More requests wait than may, or there was no answer in time. The status is 503 or, after `--timeout`, 504.",
 			"Send the request again after the seconds in `Retry-After`. If that lasts, start another server, or raise " +
 				"`--parallel` or `--timeout`.",
+			nil},
+		{ServeNotYet, Later,
+			"The output of the date is not complete, or is being loaded, so neither its files nor the table have all rows. The " +
+				"status is 503.",
+			"Wait until the run has ended. If its files were moved or deleted, run the job again.",
+			nil},
+		{ServeOther, Refused,
+			"The output has the files of another job or date, so the rows can't be found by this job's query.",
+			"Serve the job file and the date with which the output was written, or run the job again.",
 			nil},
 		{ServeOpen, Usage,
 			"Others than this machine could reach the server, and it would be open to everybody or without TLS.",

@@ -103,7 +103,7 @@ func (r directoryRecord) begin(table *load.Table, d *hfiles.Directory) (*ledger.
 				e.Identity = old.Identity // of the table that took them
 				continue
 			}
-			// A server that hung may still take this file. Then cells that the table had before prove nothing.
+			// A server that hung may still take this file. Cells that the table had before that load prove nothing.
 			for _, c := range f.Probes {
 				was := c
 				was.Before = false
@@ -147,7 +147,11 @@ func (r directoryRecord) hooks(e *ledger.Entry) load.Hooks {
 		},
 		Staging: func(folder string) error {
 			e.Staging = folder
-			return r.write(e)
+			err := r.write(e)
+			if folder == "" { // whoever has the lock now may have read the record before
+				err = errors.Join(err, r.out.CheckLock())
+			}
+			return err
 		},
 		Done: func([]load.HFile) error {
 			r.out.Options.Failpoint.Reached(options.FilesLoaded)

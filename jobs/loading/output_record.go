@@ -129,9 +129,10 @@ func (r *outputRecord) hooks(n int) load.Hooks {
 			// This must come before the first request, too, because recovery could not find files in an unknown folder.
 			r.out.Manifest.Staging = folder
 			err := r.out.Save()
-			if folder != "" {
-				r.out.Options.Failpoint.Reached(options.Staging)
+			if folder == "" { // whoever has the lock now may have read the record before
+				return errors.Join(err, r.out.CheckLock())
 			}
+			r.out.Options.Failpoint.Reached(options.Staging)
 			return err
 		},
 		Done: func(files []load.HFile) error {

@@ -48,9 +48,7 @@ func (l *directoryLoad) recover(ctx context.Context) error {
 	}
 	l.out.Options.Infof("a load of this directory was interrupted: looking for its files in the staging folder and in " +
 		"the table")
-	_, err = l.cluster.RecoverStaging(ctx, l.out.FS, l.table, e.Staging, files, func() error {
-		e.Staging = ""
-		return l.record.write(e)
-	})
+	_, err = l.cluster.RecoverStaging(ctx, l.out.FS, l.table, e.Staging, files,
+		func() error { return l.record.hooks(e).Staging("") })
 	return l.describeFailure(ctx, err)
 }

@@ -57,13 +57,16 @@ type Row struct {
 	size  int // bytes of the cells
 }
 
-// add adds a copy of a cell.
-func (r *Row) add(c *cell.Cell) {
+// add adds a copy of a cell, unless the row has more than that many bytes of cells already (0: no limit).
+func (r *Row) add(c *cell.Cell, most int) {
 	n, m := len(c.Family), len(c.Family)+len(c.Qualifier)
+	r.size += m + len(c.Value)
+	if most > 0 && r.size > most && len(r.Cells) > 0 {
+		return
+	}
 	all := slices.Concat(c.Family, c.Qualifier, c.Value)
 	r.Cells = append(r.Cells, cell.Cell{Row: r.Key, Family: all[:n:n], Qualifier: all[n:m:m], Timestamp: c.Timestamp,
 		Type: c.Type, Value: all[m:]})
-	r.size += len(all)
 }
 
 // parallelScans is how many of a query's scans run at a time.
@@ -90,9 +93,9 @@ func (q *query) find(ctx context.Context, r *Request, scan scan, forward bool) (
 	if err != nil {
 		return nil, err
 	}
-	found := &answer{rows: r.Rows, bytes: r.Bytes, reversed: reversed}
-	answer := &Found{Scans: len(ranges)}
-	var mu sync.Mutex // of answer.Read
+	p := &page{rows: r.Rows, bytes: r.Bytes, reversed: reversed}
+	found := &Found{Scans: len(ranges)}
+	var mu sync.Mutex // of found.Read
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(parallelScans)
 	for i := range ranges {
@@ -105,12 +108,12 @@ func (q *query) find(ctx context.Context, r *Request, scan scan, forward bool) (
 		}
 		within.Reversed, within.Cache = reversed && !forward, true
 		if r.Rows > 0 {
-			within.Rows = uint32(r.Rows) + 1
+			within.Rows = uint32(r.Rows) + 2 // a row ends where the next one begins
 		}
 		group.Go(func() error {
 			reader := rowReader{query: q, most: r.Bytes}
 			reader.found = func(row Row) bool {
-				enough := found.add(position{row.Key[len(q.prefixes[i]):], i}, row)
+				enough := p.add(position{row.Key[len(q.prefixes[i]):], i}, row)
 				return enough && reversed == within.Reversed
 			}
 			err := scan(running, within, reader.visit)
@@ -120,7 +123,7 @@ func (q *query) find(ctx context.Context, r *Request, scan scan, forward bool) (
 				err = nil
 			}
 			mu.Lock()
-			answer.Read += reader.read
+			found.Read += reader.read
 			mu.Unlock()
 			return err
 		})
@@ -128,17 +131,20 @@ func (q *query) find(ctx context.Context, r *Request, scan scan, forward bool) (
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	for _, f := range found.found {
-		answer.Rows = append(answer.Rows, f.row)
+	for _, f := range p.found {
+		if r.Bytes > 0 && f.row.size > r.Bytes { // it is the first, since none follows one that fills the page
+			return nil, errcode.ServeLarge.Errorf("row %s has more than %d bytes of cells", cell.Printable(f.row.Key), r.Bytes)
+		}
+		found.Rows = append(found.Rows, f.row)
 	}
-	if n := len(found.found); found.more && n > 0 {
-		answer.Next = found.found[n-1].position.text(mark)
+	if n := len(p.found); p.more && n > 0 {
+		found.Next = p.found[n-1].position.text(mark)
 	}
-	return answer, nil
+	return found, nil
 }
 
-// answer collects the first rows of several scans.
-type answer struct {
+// page collects the first rows of several scans.
+type page struct {
 	rows, bytes int // how many it may have; 0: no limit
 	reversed    bool
 
@@ -154,7 +160,7 @@ type foundRow struct {
 
 // add adds a row, and removes those for which there is no room any more. It reports whether there is none for rows that
 // follow this one.
-func (a *answer) add(at position, row Row) (enough bool) {
+func (a *page) add(at position, row Row) (enough bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	i, _ := slices.BinarySearchFunc(a.found, at, func(f foundRow, at position) int { return a.compare(f.position, at) })
@@ -176,7 +182,7 @@ func (a *answer) add(at position, row Row) (enough bool) {
 	return a.more && i >= len(a.found)-1
 }
 
-func (a *answer) compare(x, y position) int {
+func (a *page) compare(x, y position) int {
 	if a.reversed {
 		x, y = y, x
 	}

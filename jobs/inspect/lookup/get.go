@@ -61,13 +61,13 @@ func Get(ctx context.Context, j *jobfile.Job, o options.Options, query []string,
 		return report, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	report.From = f.From()
+	report.From = f.From
 	found, err := f.Find(ctx, &Request{Values: query})
 	if err != nil {
 		return report, err
 	}
 	report.Scans, report.Status = found.Scans, failure.StatusDone
-	shown := shownCells{binaryCells(j), j.Wide != nil}
+	shown := shownBy(j)
 	for i := range found.Rows {
 		report.Rows = append(report.Rows, shown.gotRow(&found.Rows[i]))
 	}

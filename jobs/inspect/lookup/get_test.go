@@ -67,14 +67,14 @@ func tableOf(users map[string]string, rows ...string) scan {
 	}
 }
 
-// shownBy has the rows of an answer as get shows them.
-func shownBy(t *testing.T, q *query, scan scan) (rows []GotRow) {
+// rowsBy has the rows of an answer as get shows them.
+func rowsBy(t *testing.T, q *query, scan scan) (rows []GotRow) {
 	t.Helper()
 	found, err := q.find(t.Context(), &Request{}, scan, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := shownCells{binaryCells(q.job), q.job.Wide != nil}
+	shown := shownBy(q.job)
 	for i := range found.Rows {
 		rows = append(rows, shown.gotRow(&found.Rows[i]))
 	}
@@ -118,7 +118,7 @@ func TestRowsOfAQuery(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := textOf(shownBy(t, q, tableOf(users, "6", "7", "70", "71", "72", "8"))); got != want {
+		if got := textOf(rowsBy(t, q, tableOf(users, "6", "7", "70", "71", "72", "8"))); got != want {
 			t.Errorf("%s: rows %s, want %s", rowkey, got, want)
 		}
 	}
@@ -204,7 +204,7 @@ func TestBinaryValuesOfAQuery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := shownBy(t, q, func(_ context.Context, _ load.Range, visit func(*cell.Cell) error) error {
+	rows := rowsBy(t, q, func(_ context.Context, _ load.Range, visit func(*cell.Cell) error) error {
 		return errors.Join(visit(put("12a", "id", "\xff")), visit(put("12a", "user", "\x00\x00\x00\x00\x00\x00\x00\x0c")), visit(put("12b", "user", "12")))
 	})
 	if textOf(rows) != "12a:2" {
@@ -246,7 +246,7 @@ output: out
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		rows := shownBy(t, q, func(_ context.Context, _ load.Range, visit func(*cell.Cell) error) error {
+		rows := rowsBy(t, q, func(_ context.Context, _ load.Range, visit func(*cell.Cell) error) error {
 			for _, qualifier := range []string{"04_c", "05_c", "05_i", "0555_i", "05xx_c"} {
 				if err := visit(put("u", qualifier, "v")); err != nil {
 					return err

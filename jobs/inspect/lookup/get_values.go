@@ -87,6 +87,9 @@ func (s *shownCells) gotCell(c *cell.Cell) GotCell {
 	return g
 }
 
+// shownBy says how a job's cells are formatted. It belongs to one goroutine.
+func shownBy(j *jobfile.Job) *shownCells { return &shownCells{binaryCells(j), j.Wide != nil} }
+
 // shownCells says how cells are formatted.
 type shownCells struct {
 	binary []binaryCell

@@ -31,11 +31,22 @@ func NamesOf(j *jobfile.Job) *Names {
 // Columns are the columns that a row may have, in the order of the job.
 func (n *Names) Columns() []jobfile.Column { return n.columns }
 
-// AppendRow appends a row as a JSON object: first the job's columns, by their names and in their order, and then other
-// cells as family:qualifier. Values of columns with a type of numbers are numbers, and those of type boolean are true
-// or false, unless their text is none. All other values are texts, or {"base64": …} if they are not UTF-8.
-func (n *Names) AppendRow(dst []byte, row *Row) []byte {
-	shown := shownCells{binaryCells(n.job), n.job.Wide != nil}
+// AppendRows appends rows as a JSON array of objects: first the job's columns, by their names and in their order, and
+// then other cells as family:qualifier. Values of columns with a type of numbers are numbers, and those of type boolean
+// are true or false, unless their text is none. All other values are texts, or {"base64": …} if they are not UTF-8.
+func (n *Names) AppendRows(dst []byte, rows []Row) []byte {
+	shown := shownBy(n.job)
+	dst = append(dst, '[')
+	for i := range rows {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = n.appendRow(dst, &rows[i], shown)
+	}
+	return append(dst, ']')
+}
+
+func (n *Names) appendRow(dst []byte, row *Row, shown *shownCells) []byte {
 	named := make([]*cell.Cell, len(n.columns))
 	var others []*cell.Cell
 	for i := range row.Cells {
@@ -66,10 +77,14 @@ func (n *Names) AppendRow(dst []byte, row *Row) []byte {
 	return append(dst, '}')
 }
 
-// AppendCells appends a row as a JSON object with its key and all that its cells have.
-func (n *Names) AppendCells(dst []byte, row *Row) []byte {
-	shown := shownCells{binaryCells(n.job), n.job.Wide != nil}
-	text, _ := json.Marshal(shown.gotRow(row)) // can't fail: all are texts and numbers
+// AppendCells appends rows as a JSON array of objects with their keys and all that their cells have.
+func (n *Names) AppendCells(dst []byte, rows []Row) []byte {
+	shown := shownBy(n.job)
+	got := make([]GotRow, len(rows))
+	for i := range rows {
+		got[i] = shown.gotRow(&rows[i])
+	}
+	text, _ := json.Marshal(got) // can't fail: all are texts and numbers
 	return append(dst, text...)
 }
 

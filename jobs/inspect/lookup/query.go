@@ -208,10 +208,7 @@ func (a *rowReader) visit(c *cell.Cell) error {
 	if !a.wide.selects(c) {
 		return nil
 	}
-	a.row.add(c)
-	if a.most > 0 && a.row.size > a.most {
-		return errcode.ServeLarge.Errorf("row %s has more than %d bytes of cells", cell.Printable(c.Row), a.most)
-	}
+	a.row.add(c, a.most)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -32,9 +33,10 @@ func (s *server) handler() http.Handler {
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.HandleFunc("GET /openapi.json", s.withToken(func(w http.ResponseWriter, _ *http.Request) {
 		s.mu.RLock()
-		defer s.mu.RUnlock()
+		document := s.document
+		s.mu.RUnlock()
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(s.document) // a client that went away needs no answer
+		_, _ = w.Write(document) // a client that went away needs no answer
 	}))
 	mux.Handle("GET /metrics", s.withToken(promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP))
 	mux.HandleFunc("GET /page.js", func(w http.ResponseWriter, _ *http.Request) {
@@ -49,7 +51,15 @@ func (s *server) handler() http.Handler {
 			s.log.Warn("write the page", "error", err)
 		}
 	})
+	open := s.settings.Cert == "" && s.settings.TokenFile == "" && !s.settings.Insecure
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Without it a page that the operator's browser shows could read rows under a name that leads to this machine.
+		if open && !isLoopback(hostOf(r.Host)) {
+			http.Error(w, "this service answers only under the name localhost", http.StatusMisdirectedRequest)
+			return
+		}
+		// An error says that there is no such deadline.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.settings.Timeout + writeTime))
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
 		mux.ServeHTTP(w, r)
@@ -68,22 +78,18 @@ func (s *server) withToken(next http.HandlerFunc) http.HandlerFunc {
 
 var errNoToken = errcode.ServeToken.New("send Authorization: Bearer and a token of this service")
 
-func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), s.settings.Timeout)
-	defer cancel()
-	if s.stopping.Load() {
-		http.Error(w, "stopping", http.StatusServiceUnavailable)
-		return
+// hostOf is the host of an address that may have no port.
+func hostOf(addr string) string {
+	if host, _, err := net.SplitHostPort(addr); err == nil {
+		return host
 	}
-	s.mu.RLock()
-	all := slices.Clone(s.queries)
-	s.mu.RUnlock()
-	for _, q := range all {
-		if err := q.ready(ctx); err != nil {
-			s.log.Warn(fmt.Sprintf("query %s is not ready: %v", q.name, err))
-			http.Error(w, q.name+" is not ready: "+string(failure.CodeOf(err)), http.StatusServiceUnavailable)
-			return
-		}
+	return strings.Trim(addr, "[]")
+}
+
+func (s *server) readyz(w http.ResponseWriter, _ *http.Request) {
+	if why := s.notReady.Load(); why != nil {
+		http.Error(w, *why, http.StatusServiceUnavailable)
+		return
 	}
 	fmt.Fprintln(w, "ready")
 }
@@ -91,8 +97,7 @@ func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
 // get answers a look-up, and logs it.
 func (s *server) get(w http.ResponseWriter, r *http.Request) {
 	begun := time.Now()
-	name := r.PathValue("name")
-	answer, found, status, err := s.answer(r)
+	answer, found, name, status, err := s.answer(r)
 	if err != nil {
 		writeError(w, status, err)
 	} else {
@@ -101,9 +106,6 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(answer) // a client that went away needs no answer
 	}
 	took := time.Since(begun)
-	if status == http.StatusNotFound {
-		name = "" // anybody may ask for any name, and each would be a series
-	}
 	s.requests.Add(1)
 	s.metrics.requests.WithLabelValues(name, strconv.Itoa(status)).Inc()
 	s.metrics.seconds.WithLabelValues(name).Observe(took.Seconds())
@@ -117,37 +119,36 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 	if s.settings.LogValues {
 		what = append(what, "values", r.URL.RawQuery)
 	}
-	level := slog.LevelInfo
+	level, text := slog.LevelInfo, fmt.Sprintf("%s /get/%s %d in %s", r.Method, name, status, took.Round(time.Microsecond))
 	if err != nil {
 		what = append(what, "code", failure.CodeOf(err))
 		if status >= http.StatusInternalServerError { // texts of bad requests have the values
-			level = slog.LevelWarn
-			what = append(what, "error", err)
+			level, text = slog.LevelWarn, text+": "+err.Error()
 		}
 	}
-	s.log.Log(r.Context(), level, fmt.Sprintf("GET %s %d in %s", r.URL.Path, status, took.Round(time.Microsecond)),
-		what...)
+	s.log.Log(r.Context(), level, text, what...)
 }
 
-// answer is what get writes, and the status.
-func (s *server) answer(r *http.Request) (answer []byte, found *lookup.Found, status int, err error) {
+// answer is what get writes, and the status. name is the query's; "" unless there is such a query and the client may
+// ask it, because in metrics and logs anybody could make up names.
+func (s *server) answer(r *http.Request) (answer []byte, found *lookup.Found, name string, status int, err error) {
 	if !s.secure.allows(r) {
-		return nil, nil, http.StatusUnauthorized, errNoToken
+		return nil, nil, "", http.StatusUnauthorized, errNoToken
 	}
 	q, done := s.take(r.PathValue("name"))
 	if q == nil {
-		return nil, nil, http.StatusNotFound, errcode.ServeRequest.New("there is no such query; /openapi.json has all")
+		return nil, nil, "", http.StatusNotFound, errcode.ServeRequest.New("there is no such query; /openapi.json has all")
 	}
 	request, raw, err := s.parse(r.URL.RawQuery, q.finder.Job)
 	if err != nil {
 		done()
-		return nil, nil, http.StatusBadRequest, err
+		return nil, nil, q.name, http.StatusBadRequest, err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.settings.Timeout)
 	defer cancel()
 	if err := s.enter(ctx); err != nil {
 		done()
-		return nil, nil, http.StatusServiceUnavailable, err
+		return nil, nil, q.name, http.StatusServiceUnavailable, err
 	}
 	s.metrics.running.Inc()
 	// A read of HDFS may hang for longer than the request's time. It keeps its slot until it has ended.
@@ -168,27 +169,22 @@ func (s *server) answer(r *http.Request) (answer []byte, found *lookup.Found, st
 	}
 	if err != nil {
 		status, err = s.statusOf(ctx, r, err)
-		return nil, nil, status, err
+		return nil, nil, q.name, status, err
 	}
 	found = rows
-	b := []byte(`{"rows":[`)
-	for i := range found.Rows {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if raw {
-			b = q.names.AppendCells(b, &found.Rows[i])
-		} else {
-			b = q.names.AppendRow(b, &found.Rows[i])
-		}
+	b := []byte(`{"rows":`)
+	if raw {
+		b = q.names.AppendCells(b, found.Rows)
+	} else {
+		b = q.names.AppendRows(b, found.Rows)
 	}
-	b = append(b, `],"next":`...)
+	b = append(b, `,"next":`...)
 	if found.Next == "" {
 		b = append(b, "null"...)
 	} else {
 		b = strconv.AppendQuote(b, found.Next)
 	}
-	return append(b, '}', '\n'), found, http.StatusOK, nil
+	return append(b, '}', '\n'), found, q.name, http.StatusOK, nil
 }
 
 // maxWaiting is how many requests may wait for each one that is answered.
@@ -246,7 +242,7 @@ func (s *server) parse(text string, j *jobfile.Job) (request *lookup.Request, ra
 	for name, values := range given {
 		switch {
 		case !slices.Contains(j.Query, name) && !slices.Contains(parameters, name):
-			return nil, false, errcode.ServeRequest.Errorf("there is no parameter %q; there are %s", name,
+			return nil, false, errcode.ServeRequest.Errorf("there is no parameter %.50q; there are %s", name,
 				strings.Join(slices.Concat(j.Query, parameters), ", "))
 		case len(values) > 1:
 			return nil, false, errcode.ServeRequest.Errorf("parameter %s is given %d times", name, len(values))

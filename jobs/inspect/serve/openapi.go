@@ -53,7 +53,7 @@ func openAPI(all []*query, s *Settings) ([]byte, error) {
 				"timestamp": integer, "value": text, "type": text, "value_base64": text}))}),
 	}
 	for _, q := range all {
-		schemas[q.name] = rowSchema(q.names)
+		schemas["Row."+q.name] = rowSchema(q.names)
 		paths["/get/"+q.name] = object{"get": q.operation(s)}
 	}
 	components := object{"schemas": schemas}
@@ -89,7 +89,7 @@ func (q *query) operation(s *Settings) object {
 	add("raw", "1: the cells with their timestamps instead of named values.", false, only1)
 	add("after", "The next of the answer before, for the rows that follow.", false, text)
 	answers := object{"200": object{"description": "The rows.", "content": jsonOf(fields([]string{"rows", "next"}, object{
-		"rows": list(object{"anyOf": []object{ref(q.name), ref("Raw")}}),
+		"rows": list(object{"anyOf": []object{ref("Row." + q.name), ref("Raw")}}),
 		"next": object{"type": []string{"string", "null"},
 			"description": "The token for the rows that follow; null: there are none."}}))}}
 	for status, about := range refused {

@@ -8,12 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/jobs/base/failure"
 	"bulkload/jobs/inspect/lookup"
 	"bulkload/jobs/spec/jobfile"
 )
@@ -24,15 +26,14 @@ type query struct {
 	origin *jobfile.Origin // of the job
 	finder *lookup.Finder
 	names  *lookup.Names
-	use    sync.RWMutex // held by requests that use the finder
-
-	readying sync.Mutex
-	readied  time.Time // when it was last asked whether it can answer
-	notReady error     // the answer
+	use    sync.WaitGroup // requests that use the finder
 }
 
 // parameters are those of every request. No column of a query may have their names.
 var parameters = []string{"limit", "after", "since", "until", "order", "raw"}
+
+// goodName matches what can be a name in addresses and in OpenAPI.
+var goodName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 // nameOf is the name of a job's only query, or of one of several.
 func nameOf(j, out *jobfile.Job) string {
@@ -69,8 +70,13 @@ func (s *server) open(ctx context.Context, jobs []*jobfile.Job) (err error) {
 				continue
 			}
 			q := &query{name: nameOf(j, out), origin: j.Origin(), names: lookup.NamesOf(out)}
+			if !goodName.MatchString(q.name) {
+				return errcode.Command.Errorf("%s: a query's name has only letters, digits, _, - and ., and %q has others: "+
+					"rename the job file", j.Path, q.name)
+			}
 			if slices.ContainsFunc(all, func(o *query) bool { return o.name == q.name }) {
-				return errcode.Command.Errorf("two queries are named %s: rename one of the job files", q.name)
+				return errcode.Command.Errorf("two queries are named %s: rename one of the job files, or split its outputs "+
+					"into several", q.name)
 			}
 			for _, column := range out.Query {
 				if slices.Contains(parameters, column) {
@@ -106,20 +112,33 @@ func (s *server) open(ctx context.Context, jobs []*jobfile.Job) (err error) {
 	s.mu.Unlock()
 	for _, q := range retired {
 		if !slices.Contains(all, q) {
-			q.use.Lock() // its last request has ended
-			if err := q.finder.Close(); err != nil {
-				s.log.Warn("close a query", "query", q.name, "error", err)
-			}
+			go s.retire(q) // a read that hangs must not keep others from being served
 		}
 	}
 	return nil
 }
 
-func (s *server) close() (err error) {
-	for _, q := range s.queries {
-		err = errors.Join(err, q.finder.Close())
+// retire closes a query that no new request gets, after its last one.
+func (s *server) retire(q *query) {
+	q.use.Wait()
+	if err := q.finder.Close(); err != nil {
+		s.log.Warn(fmt.Sprintf("close query %s: %v", q.name, err))
 	}
-	return err
+}
+
+// close closes all queries. Reads that hang end with the process.
+func (s *server) close() {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		for _, q := range s.queries {
+			s.retire(q)
+		}
+	}()
+	select {
+	case <-closed:
+	case <-time.After(stopTime):
+	}
 }
 
 // take returns a query for one request, which calls done at its end; nil if there is none with that name.
@@ -128,54 +147,85 @@ func (s *server) take(name string) (q *query, done func()) {
 	defer s.mu.RUnlock()
 	for _, q := range s.queries {
 		if q.name == name {
-			q.use.RLock()
-			return q, q.use.RUnlock
+			q.use.Add(1)
+			return q, q.use.Done
 		}
 	}
 	return nil, nil
 }
 
-// readyEvery is how often a query is asked at most whether it can answer.
-const readyEvery = 5 * time.Second
+const (
+	readyEvery = 5 * time.Second // queries are asked that often whether they can answer
+	watchEvery = time.Second     // files are looked at that often
+	retryEvery = 5 * time.Second // changed job files that could not be opened are tried that often
+)
 
-// ready is why a query can't answer now.
-func (q *query) ready(ctx context.Context) error {
-	q.readying.Lock()
-	defer q.readying.Unlock()
-	if time.Since(q.readied) >= readyEvery {
-		q.notReady, q.readied = q.finder.Ready(ctx), time.Now()
+// lookIfReady asks each query whether it can answer.
+func (s *server) lookIfReady(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, s.settings.Timeout)
+	defer cancel()
+	s.mu.RLock()
+	all := slices.Clone(s.queries)
+	s.mu.RUnlock()
+	var why *string
+	for _, of := range all {
+		q, done := s.take(of.name)
+		if q == nil {
+			continue
+		}
+		err := q.finder.Ready(ctx)
+		if done(); err != nil {
+			text := fmt.Sprintf("query %s is not ready: %s", q.name, failure.CodeOf(err))
+			why = &text
+			s.log.Warn(fmt.Sprintf("query %s is not ready: %v", q.name, err))
+			break
+		}
 	}
-	return q.notReady
+	s.notReady.Store(why)
 }
 
-// watchEvery is how often files are looked at.
-const watchEvery = time.Second
-
-// watch reads job files, certificates and tokens again when they have changed. What can't be used is reported, and
-// changes nothing.
-func (s *server) watch(ctx context.Context) {
-	tick := time.NewTicker(watchEvery)
+// every calls a function again and again until ctx ends.
+func every(ctx context.Context, pause time.Duration, do func()) {
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
-	jobs, keys := s.jobFiles(), s.settings.files()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		}
-		if now := s.settings.files(); !maps.Equal(now, keys) {
-			keys = now
-			s.reloaded("certificates and tokens", s.secure.load(&s.settings))
-		}
-		if now := s.jobFiles(); !maps.Equal(now, jobs) {
-			jobs = now // from before they are read, so that a change meanwhile is seen
-			read, err := s.read()
-			if err == nil {
-				err = s.open(ctx, read)
-			}
-			s.reloaded("job files", err)
+			do()
 		}
 	}
+}
+
+// watch reads job files, certificates and tokens again when they have changed since they had these versions. What can't
+// be used is reported, and changes nothing.
+func (s *server) watch(ctx context.Context, jobs, secrets map[string]version) {
+	var again time.Time // when to try once more; zero: when a file changes
+	every(ctx, watchEvery, func() {
+		if now := s.settings.files(); !maps.Equal(now, secrets) {
+			secrets = now
+			s.reloaded("certificates and tokens", s.secure.load(&s.settings))
+		}
+		now := versionsOf(slices.Collect(maps.Keys(jobs))...)
+		if maps.Equal(now, jobs) && (again.IsZero() || time.Now().Before(again)) {
+			return
+		}
+		jobs, again = now, time.Time{}
+		read, err := s.read()
+		if err == nil {
+			for name, v := range filesOf(read) {
+				if _, known := now[name]; !known {
+					jobs[name] = v
+				}
+			}
+			err = s.open(ctx, read)
+		}
+		if kind := failure.KindOf(err); err != nil && kind != failure.Usage && kind != failure.Refused {
+			again = time.Now().Add(retryEvery)
+		}
+		s.reloaded("job files", err)
+	})
 }
 
 func (s *server) reloaded(what string, err error) {
@@ -188,7 +238,7 @@ func (s *server) reloaded(what string, err error) {
 	s.log.Info("read the changed " + what)
 }
 
-// version tells whether a file was written again.
+// version tells whether a file was written again; zero: it does not exist.
 type version struct {
 	time time.Time
 	size int64
@@ -197,21 +247,24 @@ type version struct {
 func versionsOf(names ...string) map[string]version {
 	all := map[string]version{}
 	for _, name := range names {
+		var v version
 		if info, err := os.Stat(name); err == nil {
-			all[name] = version{info.ModTime(), info.Size()}
+			v = version{info.ModTime(), info.Size()}
 		}
+		all[name] = v
 	}
 	return all
 }
 
-// jobFiles are the files of which the jobs were read.
-func (s *server) jobFiles() map[string]version {
+// filesOf are the files of which jobs were read.
+func filesOf(jobs []*jobfile.Job) map[string]version {
 	var names []string
-	for _, q := range s.queries {
-		names = append(names, q.origin.Path)
-		for name := range q.origin.Files {
+	for _, j := range jobs {
+		origin := j.Origin()
+		names = append(names, origin.Path)
+		for name := range origin.Files {
 			if !filepath.IsAbs(name) {
-				name = filepath.Join(q.origin.Dir, name)
+				name = filepath.Join(origin.Dir, name)
 			}
 			names = append(names, name)
 		}

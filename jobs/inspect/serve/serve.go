@@ -58,6 +58,7 @@ func Run(ctx context.Context, read func() ([]*jobfile.Job, error), dated bool, o
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	files := settings.files() // from before they are read, so that a change meanwhile is seen
 	if err := s.secure.load(&settings); err != nil {
 		return report, err
 	}
@@ -65,7 +66,8 @@ func Run(ctx context.Context, read func() ([]*jobfile.Job, error), dated bool, o
 	if err != nil {
 		return report, err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	jobFiles := filesOf(jobs)
+	defer s.close()
 	if err := s.open(ctx, jobs); err != nil {
 		return report, err
 	}
@@ -74,7 +76,7 @@ func Run(ctx context.Context, read func() ([]*jobfile.Job, error), dated bool, o
 		return report, errcode.Command.Errorf("listen on %s: %w", settings.Listen, err)
 	}
 	report.Listen = listener.Addr().String()
-	h := &http.Server{Handler: s.handler(), TLSConfig: s.secure.config(), ReadHeaderTimeout: headerTime,
+	h := &http.Server{Handler: s.handler(), TLSConfig: s.secure.config(), ReadTimeout: readTime,
 		IdleTimeout: idleTime, MaxHeaderBytes: headerBytes, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)}
 	served := make(chan error, 1)
 	go func() {
@@ -86,16 +88,20 @@ func Run(ctx context.Context, read func() ([]*jobfile.Job, error), dated bool, o
 	}()
 	watching, endWatch := context.WithCancel(ctx)
 	var watch sync.WaitGroup
-	watch.Go(func() { s.watch(watching) })
+	watch.Go(func() { s.watch(watching, jobFiles, files) })
+	s.lookIfReady(ctx)
+	watch.Go(func() { every(watching, readyEvery, func() { s.lookIfReady(watching) }) })
 	if settings.Listening != nil {
 		settings.Listening(report.Listen)
 	}
 	select {
 	case err = <-served:
 	case <-ctx.Done():
-		s.stopping.Store(true)
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.Timeout+stopTime)
-		err = h.Shutdown(limited)
+		if err = h.Shutdown(limited); errors.Is(err, context.DeadlineExceeded) {
+			s.log.Warn("clients that don't read their answers were cut off")
+			err = h.Close()
+		}
 		cancel()
 	}
 	endWatch()
@@ -112,10 +118,11 @@ func Run(ctx context.Context, read func() ([]*jobfile.Job, error), dated bool, o
 
 // Limits of connections, against clients that send nothing or too much.
 const (
-	headerTime  = 5 * time.Second
+	readTime    = 5 * time.Second // of a request
+	writeTime   = 5 * time.Second // of an answer, besides the request's own time
 	idleTime    = 2 * time.Minute
 	headerBytes = 64 << 10
-	stopTime    = 5 * time.Second // for requests in progress at the end, besides their own time
+	stopTime    = 6 * time.Second // for requests in progress at the end, besides their own time
 )
 
 // check refuses settings that contradict each other, or would open the service to everybody.
@@ -163,7 +170,7 @@ type server struct {
 	slots    chan struct{} // taken by requests that are answered
 	waiting  atomic.Int64  // requests without one
 	requests atomic.Int64
-	stopping atomic.Bool
+	notReady atomic.Pointer[string] // why; nil: all queries can be answered
 
 	mu       sync.RWMutex
 	queries  []*query // in the order of the jobs

@@ -386,7 +386,7 @@ func TestOutputThatIsNotThere(t *testing.T) {
 	dir := testfs.Tree(t, map[string]string{"orders.yaml": ordersJob, "in/part-0": ordersOf(3)})
 	path := filepath.Join(dir, "orders.yaml")
 	s := serveFiles(t, options.Options{}, usual, path)
-	s.wantError("/get/orders?seller=7", http.StatusServiceUnavailable, errcode.RunAgain)
+	s.wantError("/get/orders?seller=7", http.StatusServiceUnavailable, errcode.ServeNotYet)
 	if status, _, body := s.get("/readyz"); status != http.StatusServiceUnavailable {
 		t.Errorf("ready: %d %s", status, body)
 	}
