@@ -535,12 +535,12 @@ func fileTracker(table *Table) string {
 	return ""
 }
 
-// cleanup has HBase delete the staging folder with everything in it. It does so only after a load that has ended, or if
-// no request was sent: a file in doubt may be there, or may still come, as the only copy of its rows. Otherwise the next
-// load uses the folder again.
+// cleanup has HBase delete the staging folder with everything in it. It does so only after a load that has ended, or
+// if no request was sent: a file in doubt may be there, or may still come, as the only copy of its rows. Otherwise the
+// next load uses the folder again.
 //
-// The record forgets the folder first. The request may be carried out much later, when a load that still used the folder
-// would lose its files.
+// The record forgets the folder first. The request may be carried out much later, when a load that still used the
+// folder would lose its files.
 //
 // An error of the call is not an error of the load, because every file is accounted for. The folder stays in the
 // report.

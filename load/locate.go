@@ -121,11 +121,8 @@ func (r *reader) lookUp(ctx context.Context, table string, row []byte, before bo
 		return nil, err
 	}
 	found, err := r.lookUpIn(ctx, meta, table, row, before)
-	switch {
-	case err != nil && before:
-		err = fmt.Errorf("look for the region of the rows before %q in %s: %w", row, r.limits.meta, err)
-	case err != nil:
-		err = fmt.Errorf("look for the region of row %q in %s: %w", row, r.limits.meta, err)
+	if err != nil { // without the row, which is no matter for the logs of those who look rows up
+		err = fmt.Errorf("look for a region of table %s in %s: %w", table, r.limits.meta, err)
 	}
 	return found, err
 }

@@ -80,8 +80,8 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 	return loaded, nil
 }
 
-// endStaging ends what can be ended of the staging folder of an interrupted load: the folder stays if files are left, and
-// must not be deleted before it is forgotten.
+// endStaging ends the use of an interrupted load's staging folder, unless files are left. The folder is forgotten before
+// it is deleted.
 func (l *loadRun) endStaging(ctx context.Context, staging string, forget func() error, left bool) error {
 	if err := l.checkOnce(); err != nil {
 		return err

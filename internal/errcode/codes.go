@@ -719,8 +719,8 @@ var Table = []Chapter{
 				"`--parallel` or `--timeout`.",
 			nil},
 		{ServeNotYet, Later,
-			"The output of the date is not complete, or is being loaded, so neither its files nor the table have all rows. The " +
-				"status is 503.",
+			"The output of the date is not complete, or is being loaded, so neither its files nor the table have all rows. " +
+				"The status is 503.",
 			"Wait until the run has ended. If its files were moved or deleted, run the job again.",
 			nil},
 		{ServeOther, Refused,

@@ -13,6 +13,11 @@ function ask(url) {
   return fetch(url, { headers: token.value ? { Authorization: "Bearer " + token.value } : {} });
 }
 
+// parse leaves numbers as they are written, because a double has fewer digits than some of them.
+function parse(text) {
+  return JSON.parse(text, (key, value, context) => typeof value === "number" && context?.source ? context.source : value);
+}
+
 function shown(value) {
   return value !== null && typeof value === "object" ? JSON.stringify(value) : String(value);
 }
@@ -33,11 +38,12 @@ function query(path, operation) {
     return make("p", {}, make("label", { title: p.description }, p.name + " ", input));
   });
   const answer = make("div", {});
+  const fail = error => answer.append(make("p", { className: "note bad", textContent: error }));
   async function show(url) {
     answer.replaceChildren(make("p", { className: "soft", textContent: "GET " + url }));
     const begun = performance.now();
     const response = await ask(url);
-    const body = await response.json();
+    const body = parse(await response.text());
     const took = Math.round(performance.now() - begun);
     if (!response.ok) {
       answer.append(make("p", { className: "note bad", textContent: response.status + " " + body.error.code + ": " + body.error.message }));
@@ -47,19 +53,19 @@ function query(path, operation) {
     if (body.next !== null) {
       const next = new URL(url, location);
       next.searchParams.set("after", body.next);
-      answer.append(make("button", { textContent: "the next rows", onclick: () => show(next.pathname + next.search) }));
+      answer.append(make("button", { textContent: "the next rows", onclick: () => show(next.pathname + next.search).catch(fail) }));
     }
   }
   const form = make("form", {}, ...inputs, make("button", { textContent: "look up" }));
   form.onsubmit = event => {
     event.preventDefault();
     const given = [...new FormData(form)].filter(([, value]) => value !== "");
-    show("." + path + "?" + new URLSearchParams(given)).catch(error => answer.append(make("p", { className: "note bad", textContent: error })));
+    show("." + path + "?" + new URLSearchParams(given)).catch(fail);
   };
   // A link such as #/get/check?check_id=7 asks at once.
   const [wanted, given] = location.hash.slice(1).split("?");
   if (wanted === path && given) {
-    show("." + path + "?" + given);
+    show("." + path + "?" + given).catch(fail);
   }
   return make("section", {}, make("h2", { textContent: path }), make("p", { textContent: operation.description }), form, answer);
 }
@@ -68,6 +74,7 @@ async function begin() {
   const response = await ask("openapi.json");
   if (response.status === 401) {
     document.querySelector("#token").hidden = false;
+    document.querySelector("#queries").textContent = token.value ? "This token is wrong." : "";
     return;
   }
   const document_ = await response.json();

@@ -2,12 +2,14 @@ package lookup
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"bulkload/cell"
 	"bulkload/internal/errcode"
 	"bulkload/internal/test/testrand"
 	"bulkload/jobs/base/failure"
@@ -185,4 +187,34 @@ func FuzzToken(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestLargeRow: a row that is too large for an answer is an error of the page that would begin with it, and of no other.
+func TestLargeRow(t *testing.T) {
+	t.Parallel()
+	rows := []string{"1070001a", "2070002b", "3070003c"}
+	users := map[string]string{"1070001a": "7", "2070002b": "7", "3070003c": "7"}
+	q, err := newQuery(parse(t, fmt.Sprintf(orderedJob, "pad(n, 4)")), []string{"7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := func(ctx context.Context, r load.Range, visit func(*cell.Cell) error) error {
+		return tableOf(users, rows...)(ctx, r, func(c *cell.Cell) error {
+			if c.Row[0] == '2' && string(c.Qualifier) == "id" {
+				c = put(string(c.Row), "id", strings.Repeat("x", 1000))
+			}
+			return visit(c)
+		})
+	}
+	for _, order := range []RowOrder{ByKey, Oldest, Newest} {
+		r := Request{Values: []string{"7"}, Order: order, Bytes: 100}
+		found, err := q.find(t.Context(), &r, table, false)
+		if err != nil || len(found.Rows) != 1 || found.Next == "" {
+			t.Fatalf("%+v, %v", found, err)
+		}
+		r.After = found.Next
+		if _, err = q.find(t.Context(), &r, table, false); failure.CodeOf(err) != errcode.ServeLarge || !strings.Contains(err.Error(), "2070002b") {
+			t.Errorf("%d: %v", order, err)
+		}
+	}
 }

@@ -70,7 +70,7 @@ func (d *output) take(ctx context.Context) (c *content, done func()) {
 // look reads the output again if it has changed since the last look. The caller holds looking.
 func (d *output) look(ctx context.Context) {
 	d.mu.Lock()
-	before, manifest := d.now, d.manifest
+	before, known := d.now, d.manifest
 	due := before == nil || d.stale.Load() || time.Since(d.looked) >= lookEvery
 	d.mu.Unlock()
 	if !due {
@@ -86,15 +86,15 @@ func (d *output) look(ctx context.Context) {
 		if before == nil || before.err != nil {
 			after = &content{err: err}
 		}
-		info = manifest // what was read before may still be true
-	case before == nil || before.err != nil || stale || info != manifest:
+		info = known // what was read before may still be true
+	case before == nil || before.err != nil || stale || info != known:
 		after = d.read(ctx)
 	}
 	d.mu.Lock()
 	d.now, d.manifest, d.looked = after, info, time.Now()
 	d.mu.Unlock()
 	if before != nil && before != after {
-		go before.close() // when its readers have ended
+		go func() { _ = before.close() }() // when its readers have ended; the files were only read
 	}
 }
 

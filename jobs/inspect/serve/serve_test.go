@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
 	"bulkload/internal/test/jobdir"
 	"bulkload/internal/test/jobtest"
 	"bulkload/internal/test/runtest"
@@ -607,5 +608,155 @@ func TestOpenService(t *testing.T) {
 		if err := settings.check(); (err == nil) != (c.want == "") || err != nil && failure.CodeOf(err) != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
+	}
+}
+
+// TestOutputsThatAreNotWhole: no answer comes from an output that lacks files, or that another job or date has written.
+// Files that are back are served.
+func TestOutputsThatAreNotWhole(t *testing.T) {
+	t.Parallel()
+	dir := writtenOrders(t, 3)
+	path := filepath.Join(dir, "orders.yaml")
+	slow := func(fsys storage.FS) storage.FS { return slowFS{fsys} }
+	s := serveFiles(t, options.Options{Storage: slow}, usual, path)
+	s.rows("/get/orders?seller=7")
+	files := filepath.Join(dir, "out", "2026-11-20", "f")
+	if err := os.Rename(files, files+"x"); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(1100 * time.Millisecond) // a look is due
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if status, _, body := s.get("/get/orders?seller=8"); status == http.StatusOK && !strings.Contains(body, `"id":1,`) {
+				t.Errorf("without files: %s", body)
+			}
+		})
+	}
+	all.Wait()
+	fresh := serveFiles(t, options.Options{}, usual, path)
+	fresh.wantError("/get/orders?seller=7", http.StatusServiceUnavailable, errcode.ServeNotYet)
+	if err := os.Rename(files+"x", files); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*service{s, fresh} {
+		for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+			if status, _, body := s.get("/get/orders?seller=8"); status == http.StatusOK && strings.Contains(body, `"id":1,`) {
+				break
+			} else if time.Now().After(end) {
+				t.Fatalf("the files are not seen again: %d %s", status, body)
+			}
+		}
+	}
+	for name, change := range map[string]func(string) string{
+		"key": func(job string) string { return strings.Replace(job, "salt(id, 5)", "salt(seller, 5)", 1) },
+		"date": func(job string) string {
+			return strings.Replace(job, "output: out/${date}", "output: out/2026-11-20", 1)
+		}} {
+		other := filepath.Join(dir, name+".yaml")
+		if err := os.WriteFile(other, []byte(change(ordersJob)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		date := jobdir.Date
+		if name == "date" {
+			date = date.AddDate(0, 0, 1)
+		}
+		s := serveJobs(t, options.Options{}, usual, true, func() ([]*jobfile.Job, error) {
+			j, err := jobfile.Read(other, jobfile.ReadOptions{Date: date})
+			return []*jobfile.Job{j}, err
+		})
+		s.wantError("/get/"+name+"?seller=7", http.StatusInternalServerError, errcode.ServeOther)
+	}
+}
+
+// slowFS takes a while to open a file, as HDFS does.
+type slowFS struct{ storage.FS }
+
+func (s slowFS) Open(name string) (storage.File, error) {
+	time.Sleep(20 * time.Millisecond)
+	return s.FS.Open(name)
+}
+
+// TestBadClients: clients that send half a request, or don't read their answers, keep neither others from being answered
+// nor the service from ending. Names that anybody makes up become neither metrics nor lines of the log.
+func TestBadClients(t *testing.T) {
+	t.Parallel()
+	dir := writtenOrders(t, 3)
+	path := filepath.Join(dir, "orders.yaml")
+	settings := usual
+	settings.TokenFile, settings.Timeout = filepath.Join(dir, "tokens"), time.Second
+	if err := os.WriteFile(settings.TokenFile, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log logged
+	s := serveFiles(t, options.Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, settings, path)
+	dial := func(text string) {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err == nil {
+			_ = conn.SetDeadline(time.Now().Add(2 * time.Second))
+			_, _ = conn.Write([]byte(text)) // may block when nobody reads the answers
+		}
+		t.Cleanup(func() { conn.Close() })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	dial("GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n")
+	dial(strings.Repeat("GET /openapi.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer secret\r\n\r\n", 5000))
+	for _, name := range []string{"one", "two", "%ff", "orders%3Fseller=VALUE"} {
+		s.wantError("/get/"+name+"?seller=VALUE", http.StatusUnauthorized, errcode.ServeToken)
+	}
+	s.token = "secret"
+	for _, name := range []string{"one", "%ff", "orders%3Fseller=VALUE"} {
+		s.wantError("/get/"+name, http.StatusNotFound, errcode.ServeRequest)
+	}
+	if err := os.WriteFile(path, []byte(ordersJob+"# changed\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); !strings.Contains(log.String(), "read the changed"); time.Sleep(50 * time.Millisecond) {
+		s.rows("/get/orders?seller=7")
+		if time.Now().After(end) {
+			t.Fatal("the job file is not read again")
+		}
+	}
+	if _, _, text := s.get("/metrics"); strings.Contains(text, `query="one"`) || !strings.Contains(text, `{query="",status="401"} 4`) {
+		t.Errorf("the metrics:\n%s", text)
+	}
+	if strings.Contains(log.String(), "VALUE") || strings.Contains(log.String(), "panic") {
+		t.Errorf("the log:\n%s", &log)
+	}
+	if report, err := s.end(); err != nil || report.Status != failure.StatusDone {
+		t.Errorf("the end: %+v, %v", report, err)
+	}
+}
+
+// TestNamesOfTheService: a browser that was led here under another name gets nothing, and a query's name must suit an
+// address.
+func TestNamesOfTheService(t *testing.T) {
+	t.Parallel()
+	dir := writtenOrders(t, 3)
+	s := serveFiles(t, options.Options{}, usual, filepath.Join(dir, "orders.yaml"))
+	for host, want := range map[string]int{"localhost:1": 200, "localhost": 200, "127.0.0.1": 200, "[::1]:80": 200, "evil.example": 421, "10.0.0.1:80": 421} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/get/orders?seller=7", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = host
+		response, err := s.client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("host %s: %d, want %d", host, response.StatusCode, want)
+		}
+	}
+	odd := filepath.Join(dir, "a b#1.yaml")
+	if err := os.WriteFile(odd, []byte(ordersJob), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := func() ([]*jobfile.Job, error) { return []*jobfile.Job{jobtest.Read(t, odd)}, nil }
+	if _, err := Run(t.Context(), read, true, options.Options{}, usual); failure.KindOf(err) != failure.Usage || !strings.Contains(err.Error(), "rename") {
+		t.Errorf("an odd name: %v", err)
 	}
 }
