@@ -80,8 +80,8 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 	return loaded, nil
 }
 
-// endStaging ends the use of an interrupted load's staging folder, unless files are left. The folder is forgotten before
-// it is deleted.
+// endStaging ends the use of an interrupted load's staging folder, unless files are left. The folder is forgotten
+// before it is deleted.
 func (l *loadRun) endStaging(ctx context.Context, staging string, forget func() error, left bool) error {
 	if err := l.checkOnce(); err != nil {
 		return err
@@ -106,8 +106,8 @@ func (l *loadRun) endStaging(ctx context.Context, staging string, forget func() 
 }
 
 // emptyStaging deletes the families' folders in the staging folder. It is called when no file is left to load. The
-// folders are empty, unless a server that hung has staged a file since they were looked at. Then Remove refuses, and the
-// file stays.
+// folders are empty, unless a server that hung has staged a file since they were looked at. Then Remove refuses, and
+// the file stays.
 func (l *loadRun) emptyStaging(staging string) (empty bool, err error) {
 	families, err := storage.List(l.fs, staging)
 	if err != nil {
@@ -130,8 +130,8 @@ func (l *loadRun) emptyStaging(staging string) (empty bool, err error) {
 
 // goesOn is the error for a file that a region server stages while its load is recovered.
 func (l *loadRun) goesOn() error {
-	return fmt.Errorf("%w: a region server goes on with an interrupted load: a file has come into staging folder %s since "+
-		"its files were moved back; run this again", ErrUnavailable, l.token)
+	return fmt.Errorf("%w: a region server goes on with an interrupted load: a file has come into staging folder %s "+
+		"since its files were moved back; run this again", ErrUnavailable, l.token)
 }
 
 // checkOnce refuses a file that is both at its source and in staging. HBase only renames, so somebody has put it into

@@ -94,8 +94,8 @@ func (c *Cluster) regions(ctx context.Context, id hbase.TableName) ([]Region, er
 // checkLive says errInTransition if hbase:meta does not record the states of regions, as in HBase 1, and the master
 // takes a region's server for dead.
 //
-// HBase 1's hbase:meta names a dead server until another one has opened the region. That server may only have hung. When
-// it wakes up, it answers for the region for a moment, while the new one may already have listed the files.
+// HBase 1's hbase:meta names a dead server until another one has opened the region. That server may only have hung.
+// When it wakes up, it answers for the region for a moment, while the new one may already have listed the files.
 func (c *Cluster) checkLive(ctx context.Context, regions []Region) error {
 	if !slices.ContainsFunc(regions, func(r Region) bool { return r.stateless }) {
 		return nil
