@@ -82,9 +82,10 @@ const (
 //   - books, digest: written with the state Written, from the slices and the sorted rows. Before that they are zero, or
 //     were left by an earlier writing of the same run. The digest decides whether another load has the same cells.
 //   - finished: with the state Written. It is for people only; no decision depends on it.
-//   - staging: written after HBase has made the folder, before the first request; emptied when a load begins and when
-//     it is confirmed. The state Loading without it means that no request was sent since the load began. If it were
-//     lost, files in the folder would be missing from their source, and be taken for lost.
+//   - staging: written after HBase has made the folder, before the first request; emptied when a load is confirmed, and
+//     before HBase is asked to delete the folder. The next load uses a recorded folder again. The state Loading without
+//     it means that no file is in such a folder. If it were lost, files in the folder would be missing from their
+//     source, and be taken for lost.
 //   - table_identity, and opening of each file: when a load begins, and when it is confirmed. The proof that the files
 //     are readable (loading.proof) begins with them: a file whose regions they don't show to be unchanged must be
 //     proved by its cells.
