@@ -651,7 +651,11 @@ func (s *search) judge(err error, command string, input int) {
 		}
 		exists[key(c)] = true
 	}
-	for _, c := range s.sim.OnDisk() {
+	except := ""
+	if s.kind == "load" { // copies of the directory's files, which a load of it does not touch
+		except = searchOutput
+	}
+	for _, c := range s.sim.OnDisk(except) {
 		exists[key(c)] = true
 	}
 	for _, c := range cells {

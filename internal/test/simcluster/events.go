@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"bulkload/cell"
@@ -346,9 +347,12 @@ func (c *Cluster) Stored(name string) (cells []cell.Cell) {
 	return cells
 }
 
-// OnDisk returns the cells of all HFiles on the cluster's disk.
-func (c *Cluster) OnDisk() (cells []cell.Cell) {
+// OnDisk returns the cells of all HFiles on the cluster's disk, except in one folder; "": in all.
+func (c *Cluster) OnDisk(except string) (cells []cell.Cell) {
 	for _, name := range c.disk.Names("/") {
+		if except != "" && strings.HasPrefix(name, except+"/") {
+			continue
+		}
 		if found, err := c.cellsOf(name); err == nil {
 			cells = append(cells, found...)
 		}
