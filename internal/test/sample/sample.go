@@ -112,7 +112,7 @@ func (r *rows) nextKey() {
 	if r.left == 0 {
 		r.key = r.newKey()
 		hot := r.options.Skew > 0 && r.IntN(100) < r.options.Skew
-		for hot && salt(r.key) != HotSalt {
+		for hot && Salt(r.key) != HotSalt {
 			r.key = r.newKey()
 		}
 		r.left = 1 + r.IntN(r.options.KeyRows)
@@ -123,8 +123,8 @@ func (r *rows) nextKey() {
 // newKey has 4 to 11 digits, because applications have numbers of all ages, and the old ones are short.
 func (r *rows) newKey() string { return "A" + pad(r.IntN(1_000_000_000), 4+r.IntN(8)) }
 
-// salt is salt(key, 10) of an ASCII key: the last digit of Java's String.hashCode.
-func salt(key string) byte {
+// Salt is salt(key, 10) of an ASCII key: the last digit of Java's String.hashCode.
+func Salt(key string) byte {
 	var hash int32
 	for _, c := range []byte(key) {
 		hash = 31*hash + int32(c)

@@ -174,7 +174,7 @@ func TestSkew(t *testing.T) {
 		if row[1] == "A208849559" {
 			first++
 		}
-		if i >= 4000 && salt(row[1]) == HotSalt {
+		if i >= 4000 && Salt(row[1]) == HotSalt {
 			hot++
 		}
 	}
@@ -186,7 +186,7 @@ func TestSkew(t *testing.T) {
 // TestSalt: the values have known hash codes: "a" is 97, "hello" 99162322, "polygenelubricants" -2147483648.
 func TestSalt(t *testing.T) {
 	for key, want := range map[string]byte{"": '0', "a": '7', "hello": '2', "polygenelubricants": '8'} {
-		if got := salt(key); got != want {
+		if got := Salt(key); got != want {
 			t.Errorf("%q has salt %c, want %c", key, got, want)
 		}
 	}

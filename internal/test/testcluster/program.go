@@ -16,8 +16,8 @@ import (
 var openedToPrograms = strings.Fields(`
 	java.base/java.lang.invoke java.base/java.util.concurrent.atomic java.base/sun.nio.cs java.base/sun.security.action java.base/sun.util.calendar`)
 
-// Program is a Java program in another folder of this repository, a pom.xml and *.java at the top of files. It runs
-// with its own jars before the cluster's, and with the cluster's configuration. It is compiled once for each version of
+// Program is a Java program in another folder of this repository, a pom.xml and *.java, if any, at the top of files. It
+// runs with its own jars before the cluster's, and with the cluster's configuration. It is compiled once for each version of
 // its files. The process is not started; it has the JVM's default garbage collector and a heap such as 4g.
 func (c *Cluster) Program(ctx context.Context, files fs.FS, heap, class string, args ...string) (*exec.Cmd, error) {
 	return program(ctx, files, []string{c.ConfDir()}, []string{c.classes, c.jars}, heap, class, args)
@@ -100,8 +100,10 @@ func programClasses(ctx context.Context, files fs.FS, pom []byte, classpath stri
 		for _, name := range names {
 			args = append(args, filepath.Join(dir, "src", name))
 		}
-		if out, err := exec.CommandContext(ctx, "javac", args...).CombinedOutput(); err != nil {
-			return fmt.Errorf("compile %s: %w\n%s", strings.Join(names, ", "), err, out)
+		if len(names) > 0 {
+			if out, err := exec.CommandContext(ctx, "javac", args...).CombinedOutput(); err != nil {
+				return fmt.Errorf("compile %s: %w\n%s", strings.Join(names, ", "), err, out)
+			}
 		}
 		return os.WriteFile(filepath.Join(dir, "done"), nil, 0o644)
 	}, done)
