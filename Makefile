@@ -272,6 +272,12 @@ bench-put: build
 	go build -C tools -o ../bin/compare ./peer/compare
 	bin/compare -put -rows $(ROWS) -bulkload bin/bulkload -svg docs/put.svg
 
+# bulkload serve beside HBase's REST server, for docs/performance.md. It takes a quarter of an hour: make bench-serve ROWS=500000
+.PHONY: bench-serve
+bench-serve: build
+	go build -C tools -o ../bin/compare ./peer/compare
+	bin/compare -serve -rows $(ROWS) -runs 3 -bulkload bin/bulkload
+
 clean:
 	rm -rf bin out
 

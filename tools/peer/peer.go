@@ -1,6 +1,7 @@
 // Package peer holds what bulkload is compared with, run with the test cluster's HBase and HDFS: the Spark job that it
-// replaces (java/Peer.java), and a program that loads the same rows with Put (puts/Puts.java). It is not part of the
-// bulkload binary. Its folder compare has the program that `make bench` and `make bench-put` run.
+// replaces (java/Peer.java), a program that loads the same rows with Put (puts/Puts.java), and HBase's REST server
+// (rest). It is not part of the bulkload binary. Its folder compare has the program that `make bench`, `make bench-put`
+// and `make bench-serve` run.
 package peer
 
 import (
@@ -8,7 +9,7 @@ import (
 	"io/fs"
 )
 
-//go:embed java/pom.xml java/Peer.java puts/pom.xml puts/Puts.java
+//go:embed java/pom.xml java/Peer.java puts/pom.xml puts/Puts.java rest/pom.xml
 var files embed.FS
 
 // Files are the Spark job's pom.xml and source, for testcluster's Program.
@@ -16,6 +17,12 @@ func Files() fs.FS { return in("java") }
 
 // PutFiles are those of Puts, whose class path has ImportTsv, too.
 func PutFiles() fs.FS { return in("puts") }
+
+// RESTFiles have the class path of HBase's REST server, and no program of ours.
+func RESTFiles() fs.FS { return in("rest") }
+
+// REST is the main class of RESTFiles. Its arguments: -p, port, -i, port of its pages, start.
+const REST = "org.apache.hadoop.hbase.rest.RESTServer"
 
 func in(dir string) fs.FS {
 	sub, err := fs.Sub(files, dir)

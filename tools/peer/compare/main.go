@@ -9,6 +9,12 @@
 //
 //	make bench-put ROWS=1000000
 //
+// With -serve it loads the rows and looks them up over HTTP, by bulkload serve and by HBase's REST server: with as many
+// requests as they can answer, with a fixed number a second, after a restart, over all salts of a table, and while
+// regions move and a region server dies. Each answer must have exactly the rows of its query.
+//
+//	make bench-serve ROWS=500000
+//
 // It needs java and javac 17, mvn, about 12 GiB of memory and, for 5 million rows, 10 GiB of disk.
 package main
 
@@ -22,6 +28,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"bulkload/internal/test/testcluster"
 )
@@ -38,6 +45,9 @@ func compare() error {
 	modes := flag.String("modes", "tuned,published",
 		"Spark jobs to compare with: tuned shuffles one record a row, published one a cell")
 	put := flag.Bool("put", false, "compares the ways to load rows into HBase, instead of Spark")
+	serve := flag.Bool("serve", false, "compares bulkload serve with HBase's REST server, instead of Spark")
+	length := flag.Duration("length", 20*time.Second, "of each measurement of -serve")
+	only := flag.String("only", "", "measurements of -serve whose names match this regular expression")
 	runs := flag.Int("runs", 1, "pairs of each, or rounds of all ways; the medians are compared")
 	memory := flag.String("memory", "512MiB", "bulkload's --memory")
 	binary := flag.String("bulkload", "bin/bulkload", "the program; make build makes it")
@@ -60,6 +70,9 @@ func compare() error {
 	}
 	b := &bench{binary: bin, memory: *memory, dir: *dir, runs: *runs}
 	var picture []byte
+	if *serve {
+		return compareLookups(ctx, b, numbers, *length, *only)
+	}
 	if *put {
 		picture, err = comparePuts(ctx, b, numbers)
 	} else {

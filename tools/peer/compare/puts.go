@@ -210,6 +210,11 @@ func (p *puts) rounds(ctx context.Context) (map[string]figures, error) {
 			all[w.name] = append(all[w.name], f)
 		}
 	}
+	return mediansOf(all), nil
+}
+
+// mediansOf returns the median of each figure, by the names of what was measured.
+func mediansOf(all map[string][]figures) map[string]figures {
 	medians := map[string]figures{}
 	for name, runs := range all {
 		medians[name] = figures{}
@@ -222,7 +227,7 @@ func (p *puts) rounds(ctx context.Context) (map[string]figures, error) {
 			medians[name][figure] = values[len(values)/2]
 		}
 	}
-	return medians, nil
+	return medians
 }
 
 // once loads the rows into a fresh table and measures it. digest is that of the table's cells.

@@ -15,7 +15,7 @@ import (
 	"bulkload/internal/test/testcluster"
 )
 
-// servers looks at the processes of a cluster with one region server and one DataNode.
+// servers looks at the processes of a cluster. What is about a region server needs one that has only one of them.
 type servers struct {
 	cluster *testcluster.Cluster
 	info    string // address of the region server's web server
@@ -71,26 +71,38 @@ func metric(address, bean, field string) (float64, error) {
 }
 
 // cpu is what all processes of the cluster have used so far, in user and system code.
-func (s *servers) cpu() (time.Duration, error) {
-	var ticks int64
-	for _, role := range s.cluster.Roles() {
+func (s *servers) cpu() (time.Duration, error) { return s.cpuOf(s.cluster.Roles()...) }
+
+func (s *servers) cpuOf(roles ...string) (sum time.Duration, err error) {
+	for _, role := range roles {
 		pid, alive := s.cluster.PID(role)
 		if !alive {
 			return 0, fmt.Errorf("%s: %w", role, testcluster.ErrNotRunning)
 		}
-		stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+		used, err := processCPU(pid)
 		if err != nil {
 			return 0, err
 		}
-		// The program's name, which is in parentheses, may contain anything.
-		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		for _, f := range fields[11:13] {
-			n, err := strconv.ParseInt(f, 10, 64)
-			if err != nil {
-				return 0, err
-			}
-			ticks += n
+		sum += used
+	}
+	return sum, nil
+}
+
+// processCPU is what a process has used so far, in user and system code.
+func processCPU(pid int) (time.Duration, error) {
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return 0, err
+	}
+	var ticks int64
+	// The program's name, which is in parentheses, may contain anything.
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	for _, f := range fields[11:13] {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			return 0, err
 		}
+		ticks += n
 	}
 	return time.Duration(ticks) * time.Second / 100, nil // Linux counts in hundredths of a second
 }

@@ -88,6 +88,20 @@ const (
 	gcMillis      = "GC ms"
 	gcLongest     = "GC longest ms"
 
+	// Look-ups. CPU time is that of one.
+	perSecond  = "requests a second"
+	meanTime   = "mean"
+	time50     = "p50"
+	time95     = "p95"
+	time99     = "p99"
+	timeMost   = "longest"
+	ownCPU     = "CPU, service"
+	regionsCPU = "CPU, region servers"
+	blocksCPU  = "CPU, DataNode"
+	clientsCPU = "CPU, clients"
+	failed     = "failed"
+	wrongRows  = "wrong rows"
+
 	// With a quantile behind them: reads.
 	during     = "reads meanwhile"
 	afterwards = "reads afterwards"
@@ -139,17 +153,29 @@ var putTables = [][]column{
 	},
 }
 
+// lookupColumns are those of look-ups. Times are in milliseconds.
+var lookupColumns = []column{
+	{"requests/s", "%.0f", 1, []string{perSecond}},
+	{"mean", "%.1f", 1, []string{meanTime}},
+	{"median", "%.1f", 1, []string{time50}},
+	{"95%", "%.1f", 1, []string{time95}},
+	{"99%", "%.1f", 1, []string{time99}},
+	{"longest", "%.0f", 1, []string{timeMost}},
+	{"CPU a look-up: service", "%.2f", 1e-3, []string{ownCPU}},
+	{"region servers", "%.2f", 1e-3, []string{regionsCPU}},
+	{"DataNode", "%.2f", 1e-3, []string{blocksCPU}},
+	{"clients", "%.2f", 1e-3, []string{clientsCPU}},
+	{"failed", "%.0f", 1, []string{failed}},
+	{"wrong rows", "%.0f", 1, []string{wrongRows}},
+}
+
 // writePuts prints the figures of the ways as Markdown tables.
 func writePuts(w io.Writer, rows int, medians map[string]figures) {
 	idle := medians[idleWay]
 	fmt.Fprintf(w, "%d rows. Of the servers' CPU time until loaded, the reading client costs %.2f s a second.\n",
 		rows, idle[serverCPU]/idle[wall])
 	for i, columns := range putTables {
-		fmt.Fprintf(w, "\n| |")
-		for _, c := range columns {
-			fmt.Fprintf(w, " %s |", c.head)
-		}
-		fmt.Fprintf(w, "\n|---|%s\n", strings.Repeat("---|", len(columns)))
+		writeHead(w, columns)
 		if i == len(putTables)-1 {
 			writeFigures(w, idleWay, columns, idle)
 		}
@@ -157,6 +183,14 @@ func writePuts(w io.Writer, rows int, medians map[string]figures) {
 			writeFigures(w, way.name, columns, medians[way.name])
 		}
 	}
+}
+
+func writeHead(w io.Writer, columns []column) {
+	fmt.Fprintf(w, "\n| |")
+	for _, c := range columns {
+		fmt.Fprintf(w, " %s |", c.head)
+	}
+	fmt.Fprintf(w, "\n|---|%s\n", strings.Repeat("---|", len(columns)))
 }
 
 func writeFigures(w io.Writer, name string, columns []column, f figures) {
