@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -140,6 +141,8 @@ func (l *lookup) rows(body []byte) (all [][]string, err error) {
 
 var seed = maphash.MakeSeed()
 
+var errNoAnswer = errors.New("which is no answer")
+
 // learn looks keys up, some at a time, and keeps the answers, which must be right.
 func (l *lookup) learn(ctx context.Context, wanted map[string][][]string, keys []string) error {
 	group, ctx := errgroup.WithContext(ctx)
@@ -148,8 +151,12 @@ func (l *lookup) learn(ctx context.Context, wanted map[string][][]string, keys [
 		group.Go(func() error {
 			url := l.url(key)
 			status, body, err := l.get(ctx, url)
+			for end := time.Now().Add(clientTime); err == nil && status >= 500 && time.Now().Before(end); {
+				time.Sleep(100 * time.Millisecond) // until all has started up
+				status, body, err = l.get(ctx, url)
+			}
 			if err != nil || status != http.StatusOK {
-				return fmt.Errorf("%s: %s: %d %.300s: %w", l.name, url, status, body, err)
+				return fmt.Errorf("%s: %s: %d %.300s, %w", l.name, url, status, body, cmp.Or(err, errNoAnswer))
 			}
 			k := known{wanted[key], maphash.Bytes(seed, body)}
 			if !l.right(k, body, false) {
