@@ -476,7 +476,7 @@ func (l *lookups) fault(ctx context.Context, all []*lookup, name string, length 
 		}
 		fmt.Fprintf(os.Stdout, "| %s | %s | %d | %v | %s | %.1f s | %d |\n", name, of.name, o.Requests, o.StatusCodes, good,
 			o.Latencies.Max.Seconds(), o.wrong)
-		say("%s: %q", of.name, o.Errors)
+		say("%s: %q", of.name, o.Errors[:min(len(o.Errors), 3)])
 	}
 	return nil
 }
