@@ -414,8 +414,9 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 		s.harmed = s.harmed || err == nil
 		return err == nil, v
 	}
-	// After its last call to HBase a command can't know what happens to the table.
-	if _, harmful := harmFaults[f.Do]; harmful && (!c.RPC || c.Continues || s.second > 0) {
+	// After its last call to HBase a command can't know what happens to the table. Which servers are alive, it asks HBase
+	// 1's master after it has read the regions, which is all that this answer is about.
+	if _, harmful := harmFaults[f.Do]; harmful && (!c.RPC || c.Continues || c.What == "GetClusterStatus" || s.second > 0) {
 		return false, v
 	}
 	switch f.Do {
