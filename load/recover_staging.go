@@ -83,13 +83,8 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 // endStaging ends the use of an interrupted load's staging folder, unless files are left. The folder is forgotten
 // before it is deleted.
 func (l *loadRun) endStaging(ctx context.Context, staging string, forget func() error, left bool) error {
-	if err := l.checkOnce(); err != nil {
+	if err := l.checkStaged(); err != nil {
 		return err
-	}
-	for _, f := range l.left {
-		if _, err := l.fs.Stat(f.staged); err == nil {
-			return l.goesOn()
-		}
 	}
 	if forget == nil || left {
 		return nil
@@ -134,22 +129,17 @@ func (l *loadRun) goesOn() error {
 		"since its files were moved back; run this again", ErrUnavailable, l.token)
 }
 
-// checkOnce refuses a file that is both at its source and in staging. HBase only renames, so somebody has put it into
-// the directory again, and only a person knows which of the two is wanted. It looks in staging twice, because a server
-// may move the file back between two looks.
-func (l *loadRun) checkOnce() error {
+// checkStaged returns an error if a file is in staging again. One that is at its source, too, is refused: HBase only
+// renames, so somebody has put it into the directory again, and only a person knows which of the two is wanted.
+// checkStaged looks in staging twice, because a server may move the file back between two looks.
+func (l *loadRun) checkStaged() error {
+	isThere := func(name string) bool { _, err := l.fs.Stat(name); return err == nil }
 	for _, f := range l.left {
-		if f.staged == "" {
-			continue
-		}
-		there := true
-		for _, name := range []string{f.staged, f.path, f.staged} {
-			_, err := l.fs.Stat(name)
-			if there = err == nil; !there {
-				break
-			}
-		}
-		if there {
+		switch {
+		case !isThere(f.staged):
+		case !isThere(f.path):
+			return l.goesOn()
+		case isThere(f.staged):
 			return errcode.LoadFiles.Errorf("%w: file %s was put there again after an interrupted load had moved it to %s: "+
 				"delete one of the two, and run this again", ErrRefused, f.URI, l.fs.URI(f.staged))
 		}

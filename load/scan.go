@@ -190,8 +190,8 @@ func (s *scan) connect(ctx context.Context, tries *retries) (*Region, *hbase.Con
 
 // opening is the request that opens a scanner for the rest of the region.
 //
-// A reversed scan, too, includes the row where it starts and excludes the one where it stops. HBase 2 can be told
-// otherwise, HBase 1 can't. So it starts at the row before which it continues, whose cells are skipped, and stops below
+// A reversed scan, too, includes the row where it starts and excludes the one where it stops. HBase 2 has an option for
+// that, HBase 1 does not. So it starts at the row before which it continues, whose cells are skipped, and stops below
 // the range's first row.
 func (s *scan) opening(region *Region) *pb.ScanRequest {
 	m := &pb.Scan{StartRow: s.next, StopRow: s.End, Column: s.columns, CacheBlocks: &s.Cache,

@@ -56,7 +56,7 @@ func TestOpenings(t *testing.T) {
 }
 
 // TestReversedScanGoesOn is TestScanGoesOn for reversed scans: the next scanner begins with the last row, whose visited
-// cells are passed over, because HBase 1 can't be told to leave it out.
+// cells are passed over, because HBase 1 has no option to leave it out.
 func TestReversedScanGoesOn(t *testing.T) {
 	const below = `a\xff\xff\xff\xff\xff\xff\xff\xff\xff`
 	for what, test := range map[string]struct {

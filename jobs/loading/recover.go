@@ -22,7 +22,7 @@ func (l *OutputLoad) recover(ctx context.Context) error {
 		return err
 	}
 	l.out.Options.Infof("a load was interrupted: looking for its files in the staging folder and in the table")
-	// If the manifest names no folder, the process was killed before the first request. Then no file has moved.
+	// If the manifest names no folder, no file can be in one: nothing was sent, or all files were found.
 	loaded, err := l.cluster.RecoverStaging(ctx, l.out.FS, l.table(), m.Staging, files,
 		func() error { return l.record.hooks(0).Staging("") })
 	l.requests.count(len(loaded))

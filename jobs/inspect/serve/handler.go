@@ -286,7 +286,7 @@ var orders = []string{"", "newest", "oldest"}
 // retryAfter is how many seconds a client should wait that got no answer now.
 const retryAfter = "1"
 
-// writeError writes a failure. The texts of the servers behind this one are for the log only: they name hosts and rows.
+// writeError writes a failure. The texts of HBase's and HDFS's errors are only for the log, because they name hosts.
 func writeError(w http.ResponseWriter, status int, err error) {
 	code := failure.CodeOf(err)
 	text := err.Error()

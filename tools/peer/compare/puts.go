@@ -301,7 +301,7 @@ func (p *puts) load(ctx context.Context, w way, table string, f figures) error {
 	if err := r.end(f, during); err != nil {
 		return err
 	}
-	done, err := p.settle(ctx, table, f)
+	done, err := p.flush(ctx, table, f)
 	if err != nil {
 		return err
 	}
@@ -310,9 +310,9 @@ func (p *puts) load(ctx context.Context, w way, table string, f figures) error {
 	return nil
 }
 
-// settle reads loaded rows, flushes the table and waits until nothing is left to compact. It returns the CPU time that
+// flush reads loaded rows, flushes the table and waits until nothing is left to compact. It returns the CPU time that
 // the servers have used by then.
-func (p *puts) settle(ctx context.Context, table string, f figures) (time.Duration, error) {
+func (p *puts) flush(ctx context.Context, table string, f figures) (time.Duration, error) {
 	if err := p.sample(ctx, table, f, afterwards); err != nil {
 		return 0, err
 	}

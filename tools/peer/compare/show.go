@@ -102,7 +102,7 @@ const (
 	failed     = "failed"
 	wrongRows  = "wrong rows"
 
-	// With a quantile behind them: reads.
+	// Of reads; a quantile follows.
 	during     = "reads meanwhile"
 	afterwards = "reads afterwards"
 	compacted  = "reads after a major compaction"

@@ -70,7 +70,7 @@ public final class Puts {
       }
     }
     out.flush();
-    System.exit(0); // HBase's client leaves threads behind
+    System.exit(0); // HBase's client leaves threads running
   }
 
   /** Each thread has a mutator of its own, as each task of a job that puts would have. */
@@ -191,7 +191,7 @@ public final class Puts {
     micros.forEach(out::println);
   }
 
-  /** The first reads, which find the regions and warm up the JVM, are not told. */
+  /** The first reads, which find the regions and warm up the JVM, are not reported. */
   static void sample(Connection c, TableName table, String keys, int count, PrintStream out) throws Exception {
     byte[][] rows = rows(keys);
     Random random = new Random(2);
