@@ -188,6 +188,10 @@ func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, name string, fi
 			err = l.goesOn()
 		}
 	}
+	if err == nil && l.ended && l.recorded && l.way != hbase.PlainLoad { // a plain load has no folder
+		err = hooks.Staging("")
+		l.ended = err == nil
+	}
 	return report, err
 }
 
@@ -217,7 +221,7 @@ type loadRun struct {
 	token    string // the staging folder's URI
 	reused   bool   // it is that of an interrupted load
 	recorded bool   // the caller's record may name it
-	ended    bool   // the table has all files, and none is in the folder
+	ended    bool   // the table has all files, none is in the folder, and the record has forgotten it
 	rights   *delegation
 	regions  []Region // as last looked up; only for decisions that a change of regions can't spoil
 	left     []*pendingFile
@@ -539,16 +543,16 @@ func fileTracker(table *Table) string {
 // if no request was sent: a file in doubt may be there, or may still come, as the only copy of its rows. Otherwise the
 // next load uses the folder again.
 //
-// The record forgets the folder first. The request may be carried out much later, when a load that still used the
-// folder would lose its files.
+// The record has forgotten the folder before. The request may be carried out much later, when a load that still used
+// the folder would lose its files.
 //
 // An error of the call is not an error of the load, because every file is accounted for. The folder stays in the
 // report.
 func (l *loadRun) cleanup(ctx context.Context) {
-	if l.way == hbase.PlainLoad || l.anyInDoubt() { // a plain load has no folder
+	if l.way == hbase.PlainLoad || l.anyInDoubt() {
 		return
 	}
-	if l.recorded && (!l.ended || l.hooks.Staging("") != nil) {
+	if l.recorded && !l.ended {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
