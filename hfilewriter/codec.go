@@ -9,8 +9,10 @@ import (
 
 	"github.com/golang/snappy"
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
+	"github.com/zeebo/xxh3"
 )
 
 // The Hadoop block framing of Snappy, LZ4 and ZSTD (BlockCompressorStream.write and finish):
@@ -86,8 +88,8 @@ func (c *codec) compressSlice(dst, src []byte) ([]byte, error) {
 	at := len(dst)
 	switch c.kind {
 	case CompressSnappy:
-		dst = grow(dst, snappy.MaxEncodedLen(len(src)))
-		return dst[:at+len(snappy.Encode(dst[at:cap(dst)], src))], nil
+		dst = grow(dst, s2.MaxEncodedLen(len(src)))
+		return dst[:at+len(s2.EncodeSnappy(dst[at:cap(dst)], src))], nil
 	case CompressLZ4:
 		if c.lz == nil {
 			c.lz = new(lz4.Compressor)
@@ -100,6 +102,17 @@ func (c *codec) compressSlice(dst, src []byte) ([]byte, error) {
 	}
 	return dst, fmt.Errorf("compress: no codec for %s", c.kind)
 }
+
+// SnappyEncoder identifies the encoder of Snappy blocks by what it makes of a text. That depends on the version of the
+// library and on the processor's architecture, for some of which it is written in assembly. Whatever it makes of a block
+// is decoded to the same bytes.
+var SnappyEncoder = sync.OnceValue(func() string {
+	var text []byte
+	for i := range 8 << 10 {
+		text = fmt.Appendf(text, "%d,", i*i%1009)
+	}
+	return fmt.Sprintf("%016x", xxh3.Hash(s2.EncodeSnappy(nil, text)))
+})
 
 // gzip appends one whole RFC 1952 member (ReusableStreamGzipCodec).
 func (c *codec) gzip(dst, payload []byte) ([]byte, error) {

@@ -346,7 +346,11 @@ func (e *blockEncoder) appendFast(p *rowTemplate, i int, packed []byte, blockSiz
 
 // copyShort copies v, mostly short, into dst, which has at least 16 bytes. Bytes after the copy may change too.
 func copyShort(dst, v []byte) {
-	if len(v) > 16 || cap(v) < 16 {
+	if n := len(v); n > 16 && n <= 32 {
+		*(*[16]byte)(dst) = [16]byte(v) // twice 16 bytes, which overlap
+		*(*[16]byte)(dst[n-16:]) = [16]byte(v[n-16:])
+		return
+	} else if n > 16 || cap(v) < 16 {
 		copy(dst, v)
 		return
 	}

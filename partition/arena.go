@@ -30,7 +30,7 @@ type arena struct {
 	bytes      int64 // of all chunks, free ones too, and of the index
 	limit      int64
 	data       int64 // of keys and payloads
-	prefetched byte  // keeps the compiler from dropping prefetch's loads
+	prefetched prefetched
 }
 
 // tail is the unused end of the last chunk.
@@ -118,9 +118,12 @@ func (a *arena) key(at uint64) []byte {
 // cacheLine is the size of a cache line, or a divisor of it, on most machines.
 const cacheLine = 64
 
+// prefetched keeps the compiler from dropping prefetch's loads. Each goroutine that prefetches has its own.
+type prefetched byte
+
 // prefetch reads the first cache lines of entries, so that they are in the cache when they are used. Sorted entries are
 // scattered over the arena, so each one would be waited for in turn; these loads do not wait for each other.
-func (a *arena) prefetch(ix []indexEntry, lines int) {
+func (a *arena) prefetch(ix []indexEntry, lines int, to *prefetched) {
 	var all byte
 	for _, e := range ix {
 		chunk, at := a.chunks[e.at>>32], int(e.at&0xFFFFFFFF)
@@ -129,7 +132,7 @@ func (a *arena) prefetch(ix []indexEntry, lines int) {
 			at += cacheLine
 		}
 	}
-	a.prefetched = all
+	*to = prefetched(all)
 }
 
 // read sets e to views of the entry.

@@ -39,8 +39,10 @@ type cursor struct {
 	done   bool
 	Entry
 
-	arena *arena // nil: on disk
-	index []indexEntry
+	arena      *arena // nil: on disk
+	index      []indexEntry
+	inCache    int // how many of the next entries are prefetched
+	prefetched prefetched
 
 	run     *spilledRun
 	at      blockStart // of the next block
@@ -70,6 +72,11 @@ func (c *cursor) next() error {
 		c.done = true
 		return nil
 	default:
+		if c.inCache == 0 {
+			c.inCache = min(prefetchEntries, len(c.index))
+			c.arena.prefetch(c.index[:c.inCache], prefetchLines, &c.prefetched)
+		}
+		c.inCache--
 		c.arena.read(&c.Entry, c.index[0].at)
 		c.index = c.index[1:]
 	}

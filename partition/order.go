@@ -123,9 +123,10 @@ func (a *arena) insertionSort(ix []indexEntry, depth int) {
 	}
 }
 
-// breakTies sorts neighbours with equal prefixes by the rest of the key.
+// breakTies sorts neighbours with equal prefixes by the rest of the key. A header and a key of usual length are in two
+// cache lines.
 func (a *arena) breakTies(ix []indexEntry, depth int) {
-	a.prefetch(ix, 1)
+	a.prefetch(ix, 2, &a.prefetched)
 	for i := 1; i < len(ix); i++ {
 		e := ix[i]
 		j := i

@@ -35,6 +35,7 @@ type Stats struct {
 	SpilledBytes int64         // on disk
 	SortTime     time.Duration // of all shards together, like SpillTime
 	SpillTime    time.Duration // for writing runs and merging them into larger ones
+	Needs        int64         // bytes of memory with which nothing would have been spilled; 0: nothing was
 }
 
 // Stats describes the work of the sort.

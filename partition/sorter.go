@@ -122,10 +122,18 @@ func (s *Sorter) Sort(ctx context.Context) (*Sorted, error) {
 		return nil, err
 	}
 	s.sample.compact()
+	shape := Shape{Mean: float64(s.stats.Bytes) / float64(max(s.stats.Entries, 1)), Shards: make([]int64, s.shards)}
 	for _, r := range s.runs {
 		if err := r.open(); err != nil {
 			return nil, err
 		}
+		shape.Largest = max(shape.Largest, r.largest)
+	}
+	if s.stats.Runs > 0 {
+		for i := range shape.Shards { // one reads a little more than another
+			shape.Shards[i] = s.stats.Entries / int64(s.shards) * 11 / 10
+		}
+		s.stats.Needs = MemoryWithoutSpill(shape)
 	}
 	return &Sorted{regions: s.regions, memory: s.memRun, runs: s.runs, sample: s.sample, stats: s.stats, folder: s.folder,
 		blockSize: s.blockSize}, nil

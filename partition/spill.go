@@ -212,7 +212,7 @@ func (w *runWriter) writeArena(ctx context.Context, a *arena, c *splitSample) (*
 				return ctx.Err()
 			}
 			if i%prefetchEntries == 0 {
-				a.prefetch(a.index[i:min(i+prefetchEntries, len(a.index))], prefetchLines)
+				a.prefetch(a.index[i:min(i+prefetchEntries, len(a.index))], prefetchLines, &a.prefetched)
 			}
 			a.read(&e, ix.at)
 			if err := w.add(&e); err != nil {

@@ -28,13 +28,16 @@ func AppendValue(dst []byte, v values.Value) []byte {
 	}
 	value := v.Bytes()
 	n, at := len(value), len(dst)
-	if n > 16 || n < 4 || cap(dst)-at < 1+16 {
+	if n > 32 || n < 4 || cap(dst)-at < 1+n {
 		return append(binary.AppendUvarint(dst, uint64(n)+1), value...)
 	}
 	// A short value as two words that overlap, which needs no call.
 	dst = dst[:at+1+n]
 	dst[at] = byte(n + 1)
-	if to := dst[at+1:]; n >= 8 {
+	if to := dst[at+1:]; n > 16 {
+		*(*[16]byte)(to) = [16]byte(value)
+		*(*[16]byte)(to[n-16:]) = [16]byte(value[n-16:])
+	} else if n >= 8 {
 		first, last := binary.LittleEndian.Uint64(value), binary.LittleEndian.Uint64(value[n-8:])
 		binary.LittleEndian.PutUint64(to, first)
 		binary.LittleEndian.PutUint64(to[n-8:], last)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"bulkload/internal/bytesize"
 	"bulkload/jobs/inspect/plan"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/stats"
@@ -252,7 +253,8 @@ func writeForecast(w io.Writer, p *stats.InputReport) {
 	}
 	sort := "fits"
 	if f.Spill > 0 {
-		sort = fmt.Sprintf("spills about %s to --work-dir, in %s", stats.Size(f.Spill), jobfile.Plural(f.Runs, "sorted run"))
+		sort = fmt.Sprintf("spills about %s to --work-dir, in %s; --memory %s avoids that", stats.Size(f.Spill),
+			jobfile.Plural(f.Runs, "sorted run"), bytesize.Exact(f.Memory))
 	}
 	line(w, "memory", "the sort needs %s and has %s: it %s", stats.Size(f.SortNeeds), stats.Size(f.SortMemory), sort)
 	line(w, "disk", "%s of HFiles, %s", stats.Size(f.Output), jobfile.Plural(f.Replication, "replica"))

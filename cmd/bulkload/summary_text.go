@@ -289,7 +289,11 @@ func writePhases(w io.Writer, s *summary.Summary, took time.Duration, verbose bo
 		line(w, "resumed", "%s, %s of the input, sorted already", plural(r.Records, "record"), bytesize.Format(r.Bytes))
 	}
 	if s.Sort != nil && s.Sort.Runs > 0 {
-		line(w, "spilled", "%s, %s", jobfile.Plural(s.Sort.Runs, "sorted run"), bytesize.Format(s.Sort.Spilled))
+		avoid := ""
+		if s.Sort.Memory > 0 {
+			avoid = "; --memory " + bytesize.Exact(s.Sort.Memory) + " avoids that"
+		}
+		line(w, "spilled", "%s, %s%s", jobfile.Plural(s.Sort.Runs, "sorted run"), bytesize.Format(s.Sort.Spilled), avoid)
 	}
 }
 

@@ -32,6 +32,16 @@ func Parse(text string) (int64, error) {
 	return int64(n * factor), nil
 }
 
+// Exact formats a number of bytes as Parse reads it, without rounding.
+func Exact(n int64) string {
+	for i := 3; i >= 0; i-- {
+		if u := int64(sizeUnits[i].bytes); n > 0 && n%u == 0 {
+			return strconv.FormatInt(n/u, 10) + sizeUnits[i].suffix
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
 // Format formats a number of bytes for people.
 func Format(n int64) string {
 	for i := 3; i >= 0; i-- {

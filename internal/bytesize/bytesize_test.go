@@ -8,6 +8,12 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%q is %d, %v; want %d", text, n, err, want)
 		}
 	}
+	for n, want := range map[int64]string{0: "0", 1000: "1000", 1 << 20: "1MiB", 1536 << 20: "1536MiB", 2 << 40: "2TiB"} {
+		text := Exact(n)
+		if again, err := Parse(text); text != want || n > 0 && (err != nil || again != n) {
+			t.Errorf("%d is %q, read as %d, %v; want %q", n, text, again, err, want)
+		}
+	}
 	for _, text := range []string{"", "0", "-1", "x", "KiB", "1e30", "NaN", "Inf", "0.1", "64K"} {
 		if n, err := Parse(text); err == nil {
 			t.Errorf("%q is taken for %d", text, n)

@@ -10,17 +10,19 @@
 // where fold is the upper half of a 128-bit product xor the lower, and everything else is modulo 2^64. low and high
 // represent the value; its words are little-endian, and prime2*len(value) is added to high:
 //
-//	bytes   low                                    high
-//	0       0                                      0
-//	1 to 3  the first, the middle and the last     0
-//	4 to 8  the first four and the last four       0
-//	9 to 16 the first eight                        the last eight
-//	more    XXH3(value)                            0
+//	bytes    low                                    high
+//	0        0                                      0
+//	1 to 3   the first, the middle and the last     0
+//	4 to 8   the first four and the last four       0
+//	9 to 16  the first eight                        the last eight
+//	17 to 32 w1 + prime3*w3                         w2 + prime1*w4
+//	more     XXH3(value)                            0
 //
-// XXH3 is its 64-bit form with seed 0; the constants and avalanche are XXH64's. The parts are hashed separately, so
-// that the hash of a row, a column or a timestamp serves many cells. A short value is not hashed at all, because it is
-// in a product with two hashes. The row is in both factors, so that swapping values between two rows changes the sum.
-// Each cell of a run is hashed here twice. The digest detects accidents; it is not a signature.
+// where w1 and w2 are the first 16 bytes, and w3 and w4 the last 16. XXH3 is its 64-bit form with seed 0; the constants
+// and avalanche are XXH64's. The parts are hashed separately, so that the hash of a row, a column or a timestamp serves
+// many cells. A short value is not hashed at all, because it is in a product with two hashes. The row is in both
+// factors, so that swapping values between two rows changes the sum. Each cell of a run is hashed here twice. The
+// digest detects accidents; it is not a signature.
 //
 // The digest of a set of cells is the sum of the contributions modulo 2^64. With a sum instead of an XOR, a cell
 // written twice does not cancel, and cells can be removed from a sum again.
@@ -91,8 +93,12 @@ func words(value []byte) (low, high uint64) {
 func otherWords(value []byte) (low, high uint64) {
 	n := len(value)
 	switch {
-	case n > 16:
+	case n > 32:
 		low = xxh3.Hash(value)
+	case n > 16:
+		first, last := value[:16], value[n-16:]
+		return binary.LittleEndian.Uint64(first) + prime3*binary.LittleEndian.Uint64(last),
+			binary.LittleEndian.Uint64(first[8:]) + prime1*binary.LittleEndian.Uint64(last[8:]) + prime2*uint64(n)
 	case n > 0:
 		low = uint64(value[0]) | uint64(value[n/2])<<8 | uint64(value[n-1])<<16
 	}

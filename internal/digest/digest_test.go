@@ -31,6 +31,9 @@ func contribution(c *cell.Cell, timed bool) uint64 {
 		low = word(append(append([]byte{}, v[:4]...), v[n-4:]...))
 	case n <= 16:
 		low, high = word(v[:8]), word(v[n-8:])
+	case n <= 32:
+		low = word(v[:8]) + 0x165667B19E3779F9*word(v[n-16:n-8])
+		high = word(v[8:16]) + 0x9E3779B185EBCA87*word(v[n-8:])
 	default:
 		low = xxh3.Hash(v)
 	}

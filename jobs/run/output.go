@@ -95,7 +95,8 @@ func (w *outputRun) completeTarget(ctx context.Context) error {
 // begin prepares the output for its files.
 func (w *outputRun) begin() error {
 	if m := w.out.Manifest; len(m.Slices) > 0 && !m.SameTable(w.target) {
-		w.out.Options.Warnf("the table's regions or settings have changed since this run began: writing all files again")
+		w.out.Options.Warnf("the table's regions or settings, or how this program compresses, have changed since this run " +
+			"began: writing all files again")
 		old := m.RemoveAll()
 		if err := w.out.Save(); err != nil { // first, since a manifest may name only files that exist
 			return err

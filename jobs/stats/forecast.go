@@ -23,6 +23,7 @@ type Forecast struct {
 	Unsure      bool    `json:"unsure"`   // too little was measured to predict a run of this length
 	SortMemory  int64   `json:"sort_memory"`
 	SortNeeds   int64   `json:"sort_needs"` // memory to sort without spilling
+	Memory      int64   `json:"memory"`     // the --memory that gives the sort so much; 0: it has it
 	Runs        int     `json:"spilled_runs"`
 	Spill       int64   `json:"spill_bytes"`
 	Output      int64   `json:"output_bytes"`

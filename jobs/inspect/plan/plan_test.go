@@ -369,6 +369,20 @@ func TestSpillForecast(t *testing.T) {
 		if (f.SortNeeds > f.SortMemory) != (spilled > 0) {
 			t.Errorf("%d MiB: it needs %d of %d, and spilled %d", c.memory>>20, f.SortNeeds, f.SortMemory, spilled)
 		}
+		if (f.Memory > 0) != (spilled > 0) || (s.Sort.Memory > 0) != (spilled > 0) {
+			t.Errorf("%d MiB: plan names %d bytes, and run %d, to avoid a spill of %d", c.memory>>20, f.Memory, s.Sort.Memory, spilled)
+		}
+		if c.memory != 32<<20 {
+			continue
+		}
+		for _, enough := range []int64{f.Memory, s.Sort.Memory} {
+			for _, memory := range []int64{enough, enough * 2 / 3} {
+				s := runtest.Must(t, jobtest.Check(t, dir, filepath.Join(t.TempDir(), "out")), options.Options{Memory: memory, WorkDir: t.TempDir()})
+				if (s.Sort.Spilled > 0) != (memory < enough) {
+					t.Errorf("%d bytes are named, and with %d %d are spilled", enough, memory, s.Sort.Spilled)
+				}
+			}
+		}
 	}
 }
 

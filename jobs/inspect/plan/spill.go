@@ -13,36 +13,37 @@ import (
 // packing the sample into blocks tells how many bytes they take.
 func (p *planner) forecastSpill(c *candidate, f *stats.Forecast) {
 	r := c.report
-	f.SortMemory = p.sortMemory(c, sorting.SortMemory(p.options.Memory))
+	weight, all := p.weight(c)
+	f.SortMemory = sorting.SortMemory(p.options.Memory) * weight / all
 	if r.Rows == 0 {
 		return
 	}
 	shape := partition.Shape{Mean: float64(r.SortBytes) / float64(r.Rows), Largest: c.stats.rows.Largest(),
 		Shards: p.shares(r.Rows)}
 	spilled := partition.ForecastSpill(f.SortMemory, shape)
-	f.SortNeeds = sortNeeds(shape, r.SortBytes)
+	f.SortNeeds = partition.MemoryWithoutSpill(shape)
 	if f.Runs = spilled.Runs; spilled.Entries == 0 {
 		return
 	}
+	f.Memory = sorting.MemoryFor(f.SortNeeds, weight, all)
 	bytes := float64(spilled.Entries) * shape.Mean
 	plain, compressed := partition.Stored(f.SortMemory, c.sampled())
-	uncompressed := min(float64(p.sortMemory(c, sorting.UncompressedSpill(p.options, p.source.Text))), bytes)
+	uncompressed := min(float64(sorting.UncompressedSpill(p.options, p.source.Text)*weight/all), bytes)
 	sample := max(float64(c.stats.rows.Bytes()), 1)
 	f.Spill = int64(uncompressed*float64(plain)/sample + (bytes-uncompressed)*float64(compressed)/sample)
 }
 
-// sortMemory returns an output's share of all, which the outputs of a job divide.
-func (p *planner) sortMemory(c *candidate, all int64) int64 {
-	sum := int64(0)
+// weight returns an output's share of the memory, and the sum of all shares.
+func (p *planner) weight(c *candidate) (weight, all int64) {
+	if c.proposed { // it is planned as if it replaced the job's own key
+		return 1, 1
+	}
 	for _, o := range p.candidates {
 		if !o.proposed {
-			sum += sorting.Weight(o.target)
+			all += sorting.Weight(o.target)
 		}
 	}
-	if c.proposed { // it is planned as if it replaced the job's own key
-		return all
-	}
-	return all * sorting.Weight(c.target) / sum
+	return sorting.Weight(c.target), all
 }
 
 // shares distributes rows over the goroutines of a run: each reads the next split when it has finished one.
@@ -68,20 +69,6 @@ func (p *planner) shares(rows int64) []int64 {
 		shards[least] += int64(float64(rows) * float64(piece.split.End-piece.split.Start) / float64(max(all, 1)))
 	}
 	return shards
-}
-
-// sortNeeds estimates how much memory a sort needs to spill nothing.
-func sortNeeds(shape partition.Shape, bytes int64) int64 {
-	enough := int64(1 << 20)
-	for enough < 64*bytes && partition.ForecastSpill(enough, shape).Runs > 0 {
-		enough *= 2
-	}
-	for step := enough / 4; step >= enough/64; step /= 2 {
-		if partition.ForecastSpill(enough-step, shape).Runs == 0 {
-			enough -= step
-		}
-	}
-	return enough
 }
 
 // sampled yields the sampled rows in the order of their keys, as the sort holds them.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"bulkload/hfilewriter"
 	"bulkload/internal/printable"
 	"bulkload/jobs/pipeline/targets"
 	"bulkload/jobs/spec/jobfile"
@@ -18,6 +19,9 @@ type MadeFor struct {
 	MaxSize  int64             `json:"max_size"` // bytes at which a file ends
 	// MaxFiles limits the files of a region and family, and so the slices of a region; 0: HBase's default.
 	MaxFiles int64 `json:"max_files,omitempty"`
+	// Encoder is hfilewriter.SnappyEncoder. With another one, an unfinished run's files would not be those of a run that
+	// was not interrupted.
+	Encoder string `json:"snappy_encoder,omitempty"`
 }
 
 // Planned returns the run's boundaries; nil if they are not set yet.
@@ -43,13 +47,14 @@ func (m *MadeFor) Boundaries() (splits [][]byte, err error) {
 	return splits, nil
 }
 
-// SameTable reports whether the boundaries and the family settings are still those that the files were made for.
+// SameTable reports whether the boundaries, the family settings and this program's encoder are still those that the
+// files were made for.
 //
 // The settings are compared as texts, in full: files with other settings would be valid HFiles, so the table would have
 // two kinds. Splits are compared although each file could be cut, because slices and counts refer to these regions.
 func (m *MadeFor) SameTable(t *targets.Target) bool {
-	if m.MaxSize != t.MaxSize || m.MaxFiles != recordedFiles(t.MaxFiles) || len(m.Families) != len(t.Families) ||
-		!slices.Equal(m.Splits, printable.All(t.Splits)) {
+	if m.Encoder != hfilewriter.SnappyEncoder() || m.MaxSize != t.MaxSize || m.MaxFiles != recordedFiles(t.MaxFiles) ||
+		len(m.Families) != len(t.Families) || !slices.Equal(m.Splits, printable.All(t.Splits)) {
 		return false
 	}
 	for _, f := range t.Families {
@@ -60,9 +65,10 @@ func (m *MadeFor) SameTable(t *targets.Target) bool {
 	return true
 }
 
-// SetTable records the boundaries and the settings that the files are made for.
+// SetTable records the boundaries, the settings and the encoder that the files are made for.
 func (m *MadeFor) SetTable(t *targets.Target) {
 	m.Splits, m.MaxSize, m.MaxFiles = printable.All(t.Splits), t.MaxSize, recordedFiles(t.MaxFiles)
+	m.Encoder = hfilewriter.SnappyEncoder()
 	m.Families = map[string]string{}
 	for _, f := range t.Families {
 		m.Families[f.Name] = jobfile.SettingsText(f.Settings)

@@ -250,6 +250,9 @@ func TestSameTable(t *testing.T) {
 			t.Errorf("another table counts as the same: %s", what)
 		}
 	}
+	if m.Encoder = "another"; m.SameTable(made()) {
+		t.Error("files of another encoder count as this one's")
+	}
 }
 
 // TestDifferencesOfRuns: what differs between two runs is said file by file where it matters; a file that was only

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
@@ -33,6 +34,7 @@ type Rows struct {
 	Regions  []counts.RegionCounts
 	Files    counts.Contents // of the input
 	Times    timing.ReadTimes
+	Memory   int64 // the --memory with which nothing would have been spilled; 0: nothing was
 }
 
 // SortStage is the stage from input files to sorted rows, for all outputs of one reading.
@@ -92,8 +94,13 @@ func (s *SortStage) Sort(ctx context.Context, o options.Options) ([]*Rows, error
 	for i, out := range s.Outputs {
 		if out.sorter == nil {
 			rows[i] = nil
-		} else if rows[i].Sorted, err = out.sorter.Sort(ctx); err != nil {
+			continue
+		}
+		if rows[i].Sorted, err = out.sorter.Sort(ctx); err != nil {
 			return rows, fmt.Errorf("sort: %w", errors.Join(err, s.discard()))
+		}
+		if needs := rows[i].Sorted.Stats().Needs; needs > 0 {
+			rows[i].Memory = MemoryFor(needs, out.weight(), s.weight())
 		}
 	}
 	return rows, nil
@@ -102,10 +109,7 @@ func (s *SortStage) Sort(ctx context.Context, o options.Options) ([]*Rows, error
 // newSorters makes a sort for every output that needs rows. They share the memory by the number of their cells, which
 // roughly predicts their bytes.
 func (s *SortStage) newSorters(o options.Options, shards int) error {
-	var all int64
-	for i := range s.Outputs {
-		all += s.Outputs[i].weight()
-	}
+	all := s.weight()
 	for i := range s.Outputs {
 		out := &s.Outputs[i]
 		if out.Target == nil {
@@ -123,6 +127,14 @@ func (s *SortStage) newSorters(o options.Options, shards int) error {
 		}
 	}
 	return nil
+}
+
+// weight returns the sum of the outputs' weights.
+func (s *SortStage) weight() (all int64) {
+	for i := range s.Outputs {
+		all += s.Outputs[i].weight()
+	}
+	return all
 }
 
 // weight returns Weight, or 0 for an output that needs no rows.
@@ -164,6 +176,14 @@ func CloseRejects(rejects entry.RejectSink, failed error, read int64) error {
 // SortMemory is the sort's part of the budget. The rest is for read buffers, open writers, blocks being verified, and
 // garbage that is not collected yet.
 func SortMemory(budget int64) int64 { return budget / 8 * 5 }
+
+// MemoryFor returns the least budget, in whole MiB, with which an output gets that many bytes for its sort. weight is
+// its share of all.
+func MemoryFor(need, weight, all int64) int64 {
+	const unit = 1 << 20
+	budget := math.Ceil(float64(need)*float64(all)/float64(weight)) * 8 / 5
+	return int64(math.Ceil(budget/unit)+1) * unit
+}
 
 // readAll sorts the remaining input.
 func (s *SortStage) readAll(ctx context.Context, n int) ([]*Rows, error) {

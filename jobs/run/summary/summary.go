@@ -98,6 +98,7 @@ type SortSummary struct {
 	Bytes   int64 `json:"bytes"`
 	Runs    int   `json:"spilled_runs"`
 	Spilled int64 `json:"spilled_bytes"`
+	Memory  int64 `json:"memory_without_spilling,omitempty"` // the --memory that would have avoided it
 }
 
 // New begins the summary of a run of a job.
@@ -148,12 +149,14 @@ func (s *Summary) SetStatus() {
 // SetSort records what the sorts of one reading did.
 func (s *Summary) SetSort(all []*sorting.Rows) {
 	var stats partition.Stats
+	var memory int64
 	for _, rows := range all {
 		if rows != nil {
 			addStats(&stats, rows.Sorted.Stats())
+			memory = max(memory, rows.Memory)
 		}
 	}
-	s.Sort = &SortSummary{stats.Entries, stats.Bytes, stats.Runs, stats.SpilledBytes}
+	s.Sort = &SortSummary{stats.Entries, stats.Bytes, stats.Runs, stats.SpilledBytes, memory}
 	for _, rows := range all {
 		if rows != nil {
 			s.AddParts("", rows.Times.Phases(stats)) // they share the reading

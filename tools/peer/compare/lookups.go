@@ -376,9 +376,9 @@ func (l *lookups) cold(ctx context.Context) error {
 		return err
 	}
 	n := min(coldKeys, len(l.keys)*2/3)
-	fmt.Printf("\nThe first %d requests of %d clients after a restart:\n", n, clients)
-	writeHead(os.Stdout, lookupColumns)
-	for _, of := range l.one {
+	found := map[string][]figures{}
+	for i := range l.runs * len(l.one) {
+		of := l.one[i%len(l.one)]
 		if err := of.by.stop(); err != nil {
 			return err
 		}
@@ -395,7 +395,13 @@ func (l *lookups) cold(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		writeFigures(os.Stdout, of.name, lookupColumns, f)
+		found[of.name] = append(found[of.name], f)
+	}
+	fmt.Printf("\nThe first %d requests of %d clients after a restart; %d rounds:\n", n, clients, l.runs)
+	writeHead(os.Stdout, lookupColumns)
+	medians := mediansOf(found)
+	for _, of := range l.one {
+		writeFigures(os.Stdout, of.name, lookupColumns, medians[of.name])
 	}
 	return nil
 }

@@ -15,7 +15,12 @@
 //
 //	make bench-serve ROWS=500000
 //
-// It needs java and javac 17, mvn, about 12 GiB of memory and, for 5 million rows, 10 GiB of disk.
+// With -before it runs this bulkload and an earlier one, on local disk and without Java, and prints the ratios of what
+// they cost.
+//
+//	make bench-last
+//
+// Otherwise it needs java and javac 17, mvn, about 12 GiB of memory and, for 5 million rows, 10 GiB of disk.
 package main
 
 import (
@@ -48,6 +53,7 @@ func compare() error {
 	serve := flag.Bool("serve", false, "compares bulkload serve with HBase's REST server, instead of Spark")
 	length := flag.Duration("length", 20*time.Second, "of each measurement of -serve")
 	only := flag.String("only", "", "measurements of -serve whose names match this regular expression")
+	before := flag.String("before", "", "an earlier bulkload to compare this one with, instead of Spark")
 	runs := flag.Int("runs", 1, "pairs of each, or rounds of all ways; the medians are compared")
 	memory := flag.String("memory", "512MiB", "bulkload's --memory")
 	binary := flag.String("bulkload", "bin/bulkload", "the program; make build makes it")
@@ -70,6 +76,9 @@ func compare() error {
 	}
 	b := &bench{binary: bin, memory: *memory, dir: *dir, runs: *runs}
 	var picture []byte
+	if *before != "" {
+		return compareBefore(ctx, b, numbers[0], *before)
+	}
 	if *serve {
 		return compareLookups(ctx, b, numbers, *length, *only)
 	}
