@@ -103,9 +103,9 @@ func (c *codec) compressSlice(dst, src []byte) ([]byte, error) {
 	return dst, fmt.Errorf("compress: no codec for %s", c.kind)
 }
 
-// SnappyEncoder identifies the encoder of Snappy blocks by what it makes of a text. That depends on the version of the
-// library and on the processor's architecture, for some of which it is written in assembly. Whatever it makes of a block
-// is decoded to the same bytes.
+// SnappyEncoder identifies the encoder of Snappy blocks by what it makes of a text. That depends on the library's
+// version and on the processor's architecture, for some of which it is written in assembly. Whatever it makes of a
+// block is decoded to the same bytes.
 var SnappyEncoder = sync.OnceValue(func() string {
 	var text []byte
 	for i := range 8 << 10 {

@@ -29,6 +29,7 @@ type Range struct {
 	From, To   int64    // cells with timestamps from From to before To, in epoch milliseconds; both 0: all
 	Cache      bool     // the servers keep in their block caches what they read
 	Rows       uint32   // in one answer, at most; 0: hbase.client.scanner.caching
+	Bytes      uint64   // in one answer, about, if it is less than hbase.client.scanner.max.result.size; 0: as many
 }
 
 // Scan visits the newest version of each of a range's cells, row by row, each once. The cells are valid during the call
@@ -194,8 +195,11 @@ func (s *scan) connect(ctx context.Context, tries *retries) (*Region, *hbase.Con
 // that, HBase 1 does not. So it starts at the row before which it continues, whose cells are skipped, and stops below
 // the range's first row.
 func (s *scan) opening(region *Region) *pb.ScanRequest {
-	m := &pb.Scan{StartRow: s.next, StopRow: s.End, Column: s.columns, CacheBlocks: &s.Cache,
-		MaxResultSize: &s.reader.limits.scanBytes}
+	size := s.reader.limits.scanBytes
+	if s.Bytes > 0 {
+		size = min(size, s.Bytes)
+	}
+	m := &pb.Scan{StartRow: s.next, StopRow: s.End, Column: s.columns, CacheBlocks: &s.Cache, MaxResultSize: &size}
 	if s.Reversed {
 		m.StopRow, m.Reversed = below(s.Start), &s.Reversed
 	}

@@ -714,9 +714,10 @@ var Table = []Chapter{
 			"Start `bulkload serve` with a larger `--max-bytes`.",
 			nil},
 		{ServeBusy, Later,
-			"More requests wait than may, or there was no answer in time. The status is 503 or, after `--timeout`, 504.",
+			"More requests wait than may, the rows of all answers in work need more than half of `--memory`, or there was no " +
+				"answer in time. The status is 503 or, after `--timeout`, 504.",
 			"Send the request again after the seconds in `Retry-After`. If that lasts, start another server, or raise " +
-				"`--parallel` or `--timeout`.",
+				"`--parallel`, `--memory` or `--timeout`.",
 			nil},
 		{ServeNotYet, Later,
 			"The output of the date is not complete, or is being loaded, so neither its files nor the table have all rows. " +

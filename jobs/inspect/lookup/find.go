@@ -30,6 +30,7 @@ type Request struct {
 	Rows         int    // in the answer, at most; 0: all
 	Bytes        int    // of the answer's cells, at most; 0: no limit
 	After        string // Next of the answer before this one; "": from the beginning
+	Memory       *Memory
 }
 
 // RowOrder is the order of an answer's rows.
@@ -48,29 +49,47 @@ type Found struct {
 	Next  string // asks for the rest; "": there is none
 	Scans int    // more than one if the query does not determine a salt
 	Read  int64  // rows, wanted or not
+	held  *held
 }
+
+// Release gives the rows' memory back. They must not be used afterwards.
+func (f *Found) Release() { f.held.release() }
 
 // Row is a row, with those of its cells that the query wants, each in its newest version.
 type Row struct {
 	Key   []byte
 	Cells []cell.Cell
 	size  int // bytes of the cells
+	held  int // bytes of memory
 }
 
-// add adds a copy of a cell, unless the row has more than that many bytes of cells already (0: no limit).
-func (r *Row) add(c *cell.Cell, most int) {
+// cellMemory is roughly what a copy of a cell takes in addition to its bytes.
+const cellMemory = 160
+
+// add adds a copy of a cell, unless the row has more than that many bytes of cells already (0: no limit). The error is
+// that of a lack of memory.
+func (r *Row) add(c *cell.Cell, most int, memory *held) error {
 	n, m := len(c.Family), len(c.Family)+len(c.Qualifier)
 	r.size += m + len(c.Value)
 	if most > 0 && r.size > most && len(r.Cells) > 0 {
-		return
+		return nil
+	}
+	need := m + len(c.Value) + cellMemory
+	r.held += need
+	if err := memory.take(need); err != nil {
+		return err
 	}
 	all := slices.Concat(c.Family, c.Qualifier, c.Value)
 	r.Cells = append(r.Cells, cell.Cell{Row: r.Key, Family: all[:n:n], Qualifier: all[n:m:m], Timestamp: c.Timestamp,
 		Type: c.Type, Value: all[m:]})
+	return nil
 }
 
 // parallelScans is how many of a query's scans run at a time.
 const parallelScans = 16
+
+// leastAnswer is how many bytes a server may send at a time, at least. A request's scans share the bytes of its answer.
+const leastAnswer = 64 << 10
 
 // errEnough ends a scan whose further rows don't belong to the answer.
 var errEnough = errors.New("enough rows")
@@ -93,8 +112,9 @@ func (q *query) find(ctx context.Context, r *Request, scan scan, forward bool) (
 	if err != nil {
 		return nil, err
 	}
-	p := &page{rows: r.Rows, bytes: r.Bytes, reversed: reversed}
-	found := &Found{Scans: len(ranges)}
+	memory := &held{of: r.Memory}
+	p := &page{rows: r.Rows, bytes: r.Bytes, reversed: reversed, memory: memory}
+	found := &Found{Scans: len(ranges), held: memory}
 	var mu sync.Mutex // of found.Read
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(parallelScans)
@@ -110,8 +130,11 @@ func (q *query) find(ctx context.Context, r *Request, scan scan, forward bool) (
 		if r.Rows > 0 {
 			within.Rows = uint32(r.Rows) + 2 // a row ends where the next one begins
 		}
+		if r.Bytes > 0 {
+			within.Bytes = uint64(max(r.Bytes/len(ranges), leastAnswer))
+		}
 		group.Go(func() error {
-			reader := rowReader{query: q, most: r.Bytes}
+			reader := rowReader{query: q, most: r.Bytes, memory: memory}
 			reader.found = func(row Row) bool {
 				enough := p.add(position{row.Key[len(q.prefixes[i]):], i}, row)
 				return enough && reversed == within.Reversed
@@ -129,10 +152,12 @@ func (q *query) find(ctx context.Context, r *Request, scan scan, forward bool) (
 		})
 	}
 	if err := group.Wait(); err != nil {
+		memory.release()
 		return nil, err
 	}
 	for _, f := range p.found {
 		if r.Bytes > 0 && f.row.size > r.Bytes { // it is the first, since none follows one that fills the page
+			memory.release()
 			return nil, errcode.ServeLarge.Errorf("row %s has more than %d bytes of cells", cell.Printable(f.row.Key), r.Bytes)
 		}
 		found.Rows = append(found.Rows, f.row)
@@ -147,6 +172,7 @@ func (q *query) find(ctx context.Context, r *Request, scan scan, forward bool) (
 type page struct {
 	rows, bytes int // how many it may have; 0: no limit
 	reversed    bool
+	memory      *held // from which the rows' memory was taken
 
 	mu    sync.Mutex
 	found []foundRow // in order
@@ -165,6 +191,7 @@ func (a *page) add(at position, row Row) (enough bool) {
 	defer a.mu.Unlock()
 	i, _ := slices.BinarySearchFunc(a.found, at, func(f foundRow, at position) int { return a.compare(f.position, at) })
 	if i == len(a.found) && a.more {
+		a.memory.give(row.held)
 		return true
 	}
 	a.found = slices.Insert(a.found, i, foundRow{at, row})
@@ -176,6 +203,9 @@ func (a *page) add(at position, row Row) (enough bool) {
 		n++
 	}
 	if n < len(a.found) {
+		for _, f := range a.found[n:] {
+			a.memory.give(f.row.held)
+		}
 		clear(a.found[n:])
 		a.found, a.more = a.found[:n], true
 	}

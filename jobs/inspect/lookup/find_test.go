@@ -218,3 +218,54 @@ func TestLargeRow(t *testing.T) {
 		}
 	}
 }
+
+// TestMemoryOfAnswers: requests whose rows together need more than the memory are refused, whoever has taken it. What a
+// request no longer needs, such as rows that newer ones have replaced, is given back at once, and the rest in the end.
+func TestMemoryOfAnswers(t *testing.T) {
+	t.Parallel()
+	var rows []string
+	users := map[string]string{}
+	for n := range 500 {
+		row := fmt.Sprintf("%d07%04d%c", n%7, n, 'a'+n%26)
+		rows, users[row] = append(rows, row), "7"
+	}
+	slices.Sort(rows)
+	q, err := newQuery(parse(t, fmt.Sprintf(orderedJob, "pad(n, 4)")), []string{"7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := tableOf(users, rows...)
+	find := func(m *Memory, n int, order RowOrder) (*Found, error) {
+		return q.find(t.Context(), &Request{Values: []string{"7"}, Rows: n, Order: order, Memory: m}, table, true)
+	}
+	m := NewMemory(1 << 40)
+	all, err := find(m, 0, ByKey)
+	if err != nil || len(all.Rows) != len(rows) {
+		t.Fatalf("%d rows, %v", len(all.Rows), err)
+	}
+	whole := m.used.Load()
+	all.Release()
+	if used := m.used.Load(); used != 0 || whole < int64(len(rows))*cellMemory {
+		t.Errorf("%d bytes are taken for all rows, and then %d", whole, used)
+	}
+	m = NewMemory(whole / 4)
+	if _, err := find(m, 0, ByKey); failure.CodeOf(err) != errcode.ServeBusy || m.used.Load() != 0 {
+		t.Errorf("all rows: %v; %d bytes are still taken", err, m.used.Load())
+	}
+	newest, err := find(m, len(rows)/10, Newest) // all are read, in ascending order
+	if err != nil || len(newest.Rows) != len(rows)/10 || newest.Read != int64(len(rows)) {
+		t.Fatalf("%+v, %v", newest, err)
+	}
+	others, err := find(m, len(rows)/10, ByKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := find(m, len(rows)/10, ByKey); failure.CodeOf(err) != errcode.ServeBusy {
+		t.Errorf("while two answers are in work: %v", err)
+	}
+	newest.Release()
+	others.Release()
+	if used := m.used.Load(); used != 0 {
+		t.Errorf("%d bytes are still taken", used)
+	}
+}

@@ -183,12 +183,13 @@ func (q *query) reversed(o RowOrder) (bool, error) {
 // rowReader collects the wanted rows of one scan.
 type rowReader struct {
 	*query
-	most  int // bytes of a row's cells; 0: no limit
-	found func(Row) (enough bool)
-	read  int64 // rows
-	row   Row   // the current one
-	begun bool
-	match int // of wanted
+	most   int // bytes of a row's cells; 0: no limit
+	memory *held
+	found  func(Row) (enough bool)
+	read   int64 // rows
+	row    Row   // the current one
+	begun  bool
+	match  int // of wanted
 }
 
 // visit adds the next cell of the range.
@@ -208,8 +209,7 @@ func (a *rowReader) visit(c *cell.Cell) error {
 	if !a.wide.selects(c) {
 		return nil
 	}
-	a.row.add(c, a.most)
-	return nil
+	return a.row.add(c, a.most, a.memory)
 }
 
 // end passes on the current row if its query columns have the required values. It reports whether no later row is
@@ -217,8 +217,10 @@ func (a *rowReader) visit(c *cell.Cell) error {
 func (a *rowReader) end() (enough bool) {
 	if a.begun && len(a.row.Cells) > 0 && a.match >= len(a.wanted) {
 		enough = a.found(a.row)
+	} else {
+		a.memory.give(a.row.held)
 	}
-	a.begun, a.match = false, 0
+	a.begun, a.match, a.row = false, 0, Row{}
 	return enough
 }
 

@@ -97,13 +97,13 @@ func (s *server) readyz(w http.ResponseWriter, _ *http.Request) {
 // get answers a look-up, and logs it.
 func (s *server) get(w http.ResponseWriter, r *http.Request) {
 	begun := time.Now()
-	answer, found, name, status, err := s.answer(r)
+	found, name, status, err := s.answer(r)
 	if err != nil {
 		writeError(w, status, err)
 	} else {
 		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
-		_, _ = w.Write(answer) // a client that went away needs no answer
+		w.Header().Set("Content-Length", strconv.Itoa(len(found.text)))
+		_, _ = w.Write(found.text) // a client that went away needs no answer
 	}
 	took := time.Since(begun)
 	s.requests.Add(1)
@@ -111,10 +111,10 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 	s.metrics.seconds.WithLabelValues(name).Observe(took.Seconds())
 	what := []any{"query", name, "status", status, "ms", float64(took.Microseconds()) / 1000, "from", r.RemoteAddr}
 	if found != nil {
-		what = append(what, "rows", len(found.Rows), "read", found.Read, "scans", found.Scans, "bytes", len(answer))
-		s.metrics.rows.WithLabelValues(name).Add(float64(len(found.Rows)))
-		s.metrics.read.WithLabelValues(name).Add(float64(found.Read))
-		s.metrics.scans.WithLabelValues(name).Add(float64(found.Scans))
+		what = append(what, "rows", found.rows, "read", found.read, "scans", found.scans, "bytes", len(found.text))
+		s.metrics.rows.WithLabelValues(name).Add(float64(found.rows))
+		s.metrics.read.WithLabelValues(name).Add(float64(found.read))
+		s.metrics.scans.WithLabelValues(name).Add(float64(found.scans))
 	}
 	if s.settings.LogValues {
 		what = append(what, "values", r.URL.RawQuery)
@@ -129,62 +129,77 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 	s.log.Log(r.Context(), level, text, what...)
 }
 
-// answer is what get writes, and the status. name is the query's; "" unless there is such a query and the client may
-// ask it, because in metrics and logs anybody could make up names.
-func (s *server) answer(r *http.Request) (answer []byte, found *lookup.Found, name string, status int, err error) {
+// answer returns what get writes, and the status. name is the query's; "" unless there is such a query and the client
+// may ask it, because in metrics and logs anybody could make up names.
+func (s *server) answer(r *http.Request) (found *reply, name string, status int, err error) {
 	if !s.secure.allows(r) {
-		return nil, nil, "", http.StatusUnauthorized, errNoToken
+		return nil, "", http.StatusUnauthorized, errNoToken
 	}
 	q, done := s.take(r.PathValue("name"))
 	if q == nil {
-		return nil, nil, "", http.StatusNotFound, errcode.ServeRequest.New("there is no such query; /openapi.json has all")
+		return nil, "", http.StatusNotFound, errcode.ServeRequest.New("there is no such query; /openapi.json has all")
 	}
 	request, raw, err := s.parse(r.URL.RawQuery, q.finder.Job)
 	if err != nil {
 		done()
-		return nil, nil, q.name, http.StatusBadRequest, err
+		return nil, q.name, http.StatusBadRequest, err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.settings.Timeout)
 	defer cancel()
 	if err := s.enter(ctx); err != nil {
 		done()
-		return nil, nil, q.name, http.StatusServiceUnavailable, err
+		return nil, q.name, http.StatusServiceUnavailable, err
 	}
 	s.metrics.running.Inc()
 	// A read of HDFS may hang for longer than the request's time. It keeps its slot until it has ended.
-	ended := make(chan error, 1)
-	var rows *lookup.Found
+	ended := make(chan *reply, 1)
 	go func() {
-		var failed error
-		rows, failed = q.finder.Find(ctx, request)
+		a := q.answer(ctx, request, raw)
 		s.metrics.running.Dec()
 		<-s.slots
 		done()
-		ended <- failed
+		ended <- a
 	}()
 	select {
-	case err = <-ended:
+	case found = <-ended:
 	case <-ctx.Done():
-		err = ctx.Err()
+		found = &reply{err: ctx.Err()}
 	}
+	if found.err != nil {
+		status, err = s.statusOf(ctx, r, found.err)
+		return nil, q.name, status, err
+	}
+	return found, q.name, http.StatusOK, nil
+}
+
+// reply is the result of a look-up: the JSON of the rows, and what it took to find them.
+type reply struct {
+	text        []byte
+	rows, scans int
+	read        int64 // rows
+	err         error
+}
+
+// answer looks up. The rows' memory is given back when they are in the reply.
+func (q *query) answer(ctx context.Context, request *lookup.Request, raw bool) *reply {
+	rows, err := q.finder.Find(ctx, request)
 	if err != nil {
-		status, err = s.statusOf(ctx, r, err)
-		return nil, nil, q.name, status, err
+		return &reply{err: err}
 	}
-	found = rows
+	defer rows.Release()
 	b := []byte(`{"rows":`)
 	if raw {
-		b = q.names.AppendCells(b, found.Rows)
+		b = q.names.AppendCells(b, rows.Rows)
 	} else {
-		b = q.names.AppendRows(b, found.Rows)
+		b = q.names.AppendRows(b, rows.Rows)
 	}
 	b = append(b, `,"next":`...)
-	if found.Next == "" {
+	if rows.Next == "" {
 		b = append(b, "null"...)
 	} else {
-		b = strconv.AppendQuote(b, found.Next)
+		b = strconv.AppendQuote(b, rows.Next)
 	}
-	return append(b, '}', '\n'), found, q.name, http.StatusOK, nil
+	return &reply{append(b, '}', '\n'), len(rows.Rows), rows.Scans, rows.Read, nil}
 }
 
 // maxWaiting is how many requests may wait for each one that is answered.
@@ -248,7 +263,8 @@ func (s *server) parse(text string, j *jobfile.Job) (request *lookup.Request, ra
 			return nil, false, errcode.ServeRequest.Errorf("parameter %s is given %d times", name, len(values))
 		}
 	}
-	request = &lookup.Request{Rows: s.settings.Rows, Bytes: s.settings.MaxBytes, After: given.Get("after")}
+	request = &lookup.Request{Rows: s.settings.Rows, Bytes: s.settings.MaxBytes, After: given.Get("after"),
+		Memory: s.memory}
 	for _, column := range j.Query {
 		if !given.Has(column) {
 			return nil, false, errcode.ServeRequest.Errorf("parameter %s is missing", column)

@@ -15,6 +15,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/lookup"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/spec/jobfile"
 )
@@ -55,6 +56,9 @@ func Run(ctx context.Context, read func() ([]*jobfile.Job, error), dated bool, o
 	}
 	s := &server{settings: settings, options: o, read: read, dated: dated, cache: hfiles.NewCache(settings.Cache),
 		slots: make(chan struct{}, settings.Parallel), metrics: newMetrics(), log: o.Log}
+	if o.Memory > 0 { // the other half is for servers' answers, the texts of ours, and what is not collected yet
+		s.memory = lookup.NewMemory(o.Memory / 2)
+	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -163,6 +167,7 @@ type server struct {
 	read     func() ([]*jobfile.Job, error)
 	dated    bool // the jobs have a date, so their outputs are read until they are loaded
 	cache    *hfiles.Cache
+	memory   *lookup.Memory // of rows; nil: no limit
 	log      *slog.Logger
 	metrics  *metrics
 	secure   secure
