@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,6 +28,7 @@ import (
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/lookup"
 	"bulkload/jobs/inspect/plan"
+	"bulkload/jobs/inspect/serve"
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/run"
@@ -209,7 +212,7 @@ func TestSecuredListAndClean(t *testing.T) {
 	s.wantSecrecy(t)
 }
 
-// TestSecuredPlanCreates: plan makes the table, get finds its rows.
+// TestSecuredPlanCreates: plan makes the table, get and serve find its rows.
 func TestSecuredPlanCreates(t *testing.T) {
 	s := newSecret(t)
 	s.Ask(t, "grant", "loader", "@default", "C")
@@ -227,9 +230,35 @@ func TestSecuredPlanCreates(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := strings.Split(string(content), "\x01")[1]
-	if r, err := lookup.Get(context.Background(), s.Job(t, date), s.options(), []string{key}, ""); err != nil || len(r.Rows) != strings.Count(string(content), "\x01"+key+"\x01") {
+	want := strings.Count(string(content), "\x01"+key+"\x01")
+	if r, err := lookup.Get(context.Background(), s.Job(t, date), s.options(), []string{key}, ""); err != nil || len(r.Rows) != want {
 		t.Errorf("get: %+v, %v", r, err)
 	}
+	ctx, end := context.WithCancel(t.Context())
+	address, ended := make(chan string, 1), make(chan error, 1)
+	go func() {
+		read := func() ([]*jobfile.Job, error) { return []*jobfile.Job{s.Job(t, date)}, nil }
+		_, err := serve.Run(ctx, read, false, s.options(), serve.Settings{Listen: "127.0.0.1:0", Rows: 50, MaxRows: 1000, MaxBytes: 1 << 20,
+			Timeout: time.Minute, Parallel: 4, Cache: 1 << 20, Listening: func(at string) { address <- at }})
+		ended <- err
+	}()
+	select {
+	case at := <-address:
+		answer, err := http.Get("http://" + at + "/get/check?limit=1000&check_id=" + key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		if err := errors.Join(err, answer.Body.Close()); err != nil || answer.StatusCode != http.StatusOK || strings.Count(string(text), `"check_id"`) != want {
+			t.Errorf("serve: %s, %v: %s", answer.Status, err, text)
+		}
+	case err := <-ended:
+		t.Fatalf("serve: %v", err)
+	}
+	if end(); <-ended != nil {
+		t.Error("serve doesn't end well")
+	}
+	s.wantSecrecy(t)
 }
 
 // TestSecuredRunsAreRefused: what is missing is named before anything is written.

@@ -177,8 +177,8 @@ func CloseRejects(rejects entry.RejectSink, failed error, read int64) error {
 // garbage that is not collected yet.
 func SortMemory(budget int64) int64 { return budget / 8 * 5 }
 
-// MemoryFor returns the least budget, in whole MiB, with which an output gets that many bytes for its sort. weight is
-// its share of all.
+// MemoryFor returns a budget, in whole MiB, with which an output gets that many bytes for its sort, and hardly more.
+// weight is its share of all.
 func MemoryFor(need, weight, all int64) int64 {
 	const unit = 1 << 20
 	budget := math.Ceil(float64(need)*float64(all)/float64(weight)) * 8 / 5
