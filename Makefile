@@ -227,7 +227,7 @@ MANY_THREADS = 'FoundSchedules|Deterministic|SideBySide|Interrupted|KilledOutput
 LIMITS = 'FilesARegionAreBounded|SiteLimitOfFiles|TooManyFilesAreFoundBeforeWriting|FilesAreCountedAsWritten|LimitOfFilesChanges|WorkFolderInMemory|DiskOfTasks|EstimateIsNotAboveWhatIsTaken|PlanWide|IndexMemory'
 OF_THE_INPUT = 'InputContents|ParquetGives'
 OF_THE_COMMAND = 'Heartbeat|Bar|Levels|Terminal|Termination|Nohup|Lost|SecondSignal|Metrics|TimesAddUp|KilledLocalTasks|StatusOfTasks|Memory'
-RACE = BULKLOAD_CLUSTER= BULKLOAD_SECURED= CI= go test -race -short -p 3 -count=1 -timeout 30m -vet=off -pgo=off -ldflags=-w
+RACE = BULKLOAD_CLUSTER= BULKLOAD_SECURED= CI= go test -race -short -count=1 -timeout 30m -vet=off -pgo=off -ldflags=-w
 race:
 	$(RACE) -skip $(LIMITS) $(addprefix ./,$(filter-out jobs,$(THREADED)))
 	$(RACE) -run $(MANY_THREADS) ./jobs

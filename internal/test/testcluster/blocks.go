@@ -2,6 +2,7 @@ package testcluster
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -25,7 +26,12 @@ func (c *Cluster) Replicas(content []byte) ([]Replica, error) {
 	var found []Replica
 	for i := range c.DataNodes {
 		name := dataNodeName(i + 1)
-		err := filepath.WalkDir(c.path("data", name), func(file string, entry fs.DirEntry, err error) error {
+		err := filepath.WalkDir(c.path("data", name), func(file string, entry fs.DirEntry, err error) (failed error) {
+			defer func() { // the DataNode moves and deletes files meanwhile
+				if errors.Is(failed, fs.ErrNotExist) {
+					failed = nil
+				}
+			}()
 			if err != nil {
 				return err
 			}

@@ -103,11 +103,20 @@ func (c *Cluster) jvm(r role) jvm {
 func (c *Cluster) waitReady(ctx context.Context, r role, logged int64) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyIn, fmt.Errorf("not ready after %v", readyIn))
 	defer cancel()
+	again := false
 	for ended := 0; ; {
 		if _, alive := c.pid(r.name); alive {
 			ended = 0
 		} else if ended++; ended == endedLooks {
-			return c.failed(r, errors.New("it has ended"), logged)
+			err := c.failed(r, errors.New("it has ended"), logged)
+			if r.name != "master" || again {
+				return err
+			}
+			// A master that comes up while a server fails may give up. Sites have something that starts it again.
+			if logged, err = c.launch(r); err != nil {
+				return err
+			}
+			ended, again = 0, true
 		}
 		if portOpen(cmp.Or(r.address, c.address(r.port))) && c.says(r, logged) {
 			return nil

@@ -14,7 +14,6 @@ import (
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/base/timing"
 	"bulkload/jobs/pipeline/entry"
-	"bulkload/jobs/pipeline/source"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/stats"
 )
@@ -62,7 +61,7 @@ type rejectReason struct{ column, reason string }
 func (p *planner) choosePieces(ctx context.Context) error {
 	r, form, files := &p.reading, p.job.Input.Form, p.source.Files
 	r.how, r.rejects = "all of it", map[rejectReason]*stats.RejectCount{}
-	size := int64(source.SplitSize)
+	size := p.source.SplitSize()
 	if p.Sample > 0 {
 		size = max(p.source.Bytes/samplePlaces, smallestPlace)
 	}

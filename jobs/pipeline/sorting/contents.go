@@ -29,7 +29,7 @@ func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, fil
 	}
 	o.Infof("%s changed since the input was read (such as %s): reading again to compare the records",
 		jobfile.Plural(len(wanted), "input file"), wanted[0])
-	splits, err := src.Job.Input.Form.Splits(src.Until(ctx), wanted, source.SplitSize)
+	splits, err := src.Job.Input.Form.Splits(src.Until(ctx), wanted, src.SplitSize())
 	if err != nil {
 		return nil, fmt.Errorf("read the input: %w", err)
 	}

@@ -206,12 +206,16 @@ func (s *Source) CheckEmptyFiles() error {
 
 // Splits returns the splits, which are read in parallel.
 func Splits(ctx context.Context, in *jobfile.Input, src *Source) ([]ingest.Split, error) {
-	splits, err := in.Form.Splits(src.Until(ctx), src.Files, SplitSize)
+	splits, err := in.Form.Splits(src.Until(ctx), src.Files, src.SplitSize())
 	if err != nil {
 		return nil, fmt.Errorf("read the input: %w", err)
 	}
 	return splits, nil
 }
 
-// SplitSize is how many bytes of a file one goroutine reads at a time.
-const SplitSize = 32 << 20
+// SplitSize is how many bytes of a file one goroutine reads at a time. A small input has as many splits as 16 cores need
+// to end at about the same time.
+func (s *Source) SplitSize() int64 {
+	const least, most, splits = 4 << 20, 32 << 20, 32
+	return min(max(s.Bytes/splits, least), most)
+}
