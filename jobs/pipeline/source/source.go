@@ -213,8 +213,8 @@ func Splits(ctx context.Context, in *jobfile.Input, src *Source) ([]ingest.Split
 	return splits, nil
 }
 
-// SplitSize is how many bytes of a file one goroutine reads at a time. A small input has as many splits as 16 cores need
-// to end at about the same time.
+// SplitSize is how many bytes of a file one goroutine reads at a time. A small input has as many splits as 16 cores
+// need to end at about the same time.
 func (s *Source) SplitSize() int64 {
 	const least, most, splits = 4 << 20, 32 << 20, 32
 	return min(max(s.Bytes/splits, least), most)
