@@ -278,8 +278,8 @@ bench-serve: build
 	go build -C tools -o ../bin/compare ./peer/compare
 	bin/compare -serve -rows $(ROWS) -runs 3 -bulkload bin/bulkload
 
-# What this commit costs beside the one before it, or the changes that are not committed beside the last commit: a million rows
-# in both programs, in turn. It asserts nothing, because machines are busy.
+# What this commit costs compared with the one before it, or uncommitted changes compared with the last commit: both programs
+# write a million rows, in turn. It asserts nothing, because machines are busy.
 .PHONY: bench-last
 bench-last:
 	.ci/bench-last

@@ -103,16 +103,26 @@ func (c *codec) compressSlice(dst, src []byte) ([]byte, error) {
 	return dst, fmt.Errorf("compress: no codec for %s", c.kind)
 }
 
-// SnappyEncoder identifies the encoder of Snappy blocks by what it makes of a text. That depends on the library's
-// version and on the processor's architecture, for some of which it is written in assembly. Whatever it makes of a
-// block is decoded to the same bytes.
-var SnappyEncoder = sync.OnceValue(func() string {
-	var text []byte
-	for i := range 8 << 10 {
+// EncoderOf identifies this program's encoder for a compression by what it makes of texts of several lengths; "" for
+// CompressNone. That depends on the library's version and, where the library has assembly, on the processor's
+// architecture. Whatever it makes of a block is decoded to the same bytes.
+func EncoderOf(kind Compression) (string, error) {
+	if kind == CompressNone {
+		return "", nil
+	}
+	var text, all []byte
+	for i := range 32 << 10 {
 		text = fmt.Appendf(text, "%d,", i*i%1009)
 	}
-	return fmt.Sprintf("%016x", xxh3.Hash(s2.EncodeSnappy(nil, text)))
-})
+	c := newCodec(kind)
+	for n := 300; n < len(text); n *= 5 { // encoders have other ways for short blocks than for long ones
+		var err error
+		if all, err = c.compress(all, text[:n]); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("%016x", xxh3.Hash(all)), nil
+}
 
 // gzip appends one whole RFC 1952 member (ReusableStreamGzipCodec).
 func (c *codec) gzip(dst, payload []byte) ([]byte, error) {

@@ -344,7 +344,8 @@ func (e *blockEncoder) appendFast(p *rowTemplate, i int, packed []byte, blockSiz
 	return i, packed
 }
 
-// copyShort copies v, mostly short, into dst, which has at least 16 bytes. Bytes after the copy may change too.
+// copyShort copies v, mostly short, into dst, which has room for it and at least 16 bytes. Bytes after the copy may
+// change too.
 func copyShort(dst, v []byte) {
 	if n := len(v); n > 16 && n <= 32 {
 		*(*[16]byte)(dst) = [16]byte(v) // twice 16 bytes, which overlap

@@ -55,6 +55,7 @@ func RunSeveral(ctx context.Context, all []Series, o SeveralOptions) (*Several, 
 			"little; give at least %s, or a smaller --parallel",
 			bytesize.Format(o.Memory), side, bytesize.Format(int64(side)*options.MinMemory))
 	}
+	o.Side = side
 	r := &several{SeveralOptions: o, series: make([]seriesResult, len(all)), share: newShares(o.Watch, all, side > 1)}
 	each := func(do func(context.Context, int, Series)) {
 		group := new(errgroup.Group)

@@ -204,7 +204,7 @@ func (l *loadRun) explain(ctx context.Context, table string, err error) error {
 		return nil
 	}
 	err = fmt.Errorf("load into table %s: %w", table, classify(ctx, err))
-	if l.report.Staging != "" {
+	if l.report.Staging != "" && len(l.left)+len(l.lost) > 0 {
 		err = fmt.Errorf("%w; files may be left in the staging folder %s: keep it, the next try brings them back", err,
 			l.report.Staging)
 	}

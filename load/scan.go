@@ -29,7 +29,7 @@ type Range struct {
 	From, To   int64    // cells with timestamps from From to before To, in epoch milliseconds; both 0: all
 	Cache      bool     // the servers keep in their block caches what they read
 	Rows       uint32   // in one answer, at most; 0: hbase.client.scanner.caching
-	Bytes      uint64   // in one answer, about, if it is less than hbase.client.scanner.max.result.size; 0: as many
+	Bytes      uint64   // in one answer, about; 0, or more than that: hbase.client.scanner.max.result.size
 }
 
 // Scan visits the newest version of each of a range's cells, row by row, each once. The cells are valid during the call

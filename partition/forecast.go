@@ -47,19 +47,20 @@ func ForecastSpill(memory int64, shape Shape) SpillForecast {
 	return f
 }
 
-// MemoryWithoutSpill returns how many bytes of memory a sort needs to spill nothing, to a sixty-fourth.
-func MemoryWithoutSpill(shape Shape) int64 {
+// MemoryWithoutSpill returns how many bytes of memory a sort needs to spill nothing, to within a sixty-fourth, and at
+// least a given number.
+func MemoryWithoutSpill(shape Shape, least int64) int64 {
 	var entries int64
 	for _, n := range shape.Shards {
 		entries += n
 	}
 	most := 64 * int64(float64(entries)*(headerLen+indexLen+shape.Mean)) // bounds the search, and is never needed
-	enough := int64(1 << 20)
+	enough := max(least, 1<<20)
 	for enough < most && ForecastSpill(enough, shape).Runs > 0 {
 		enough *= 2
 	}
 	for step := enough / 4; step >= enough/64; step /= 2 {
-		if ForecastSpill(enough-step, shape).Runs == 0 {
+		if enough-step >= least && ForecastSpill(enough-step, shape).Runs == 0 {
 			enough -= step
 		}
 	}

@@ -17,6 +17,7 @@ type Shard struct {
 	reserve int        // bytes to have ready for an entry; adapts to the entries
 	sample  splitSample
 	times   times
+	entries int64 // that were spilled, and after Close all of them
 	full    bool  // another entry would go over the arena's limit
 	err     error // ends the shard
 	closed  bool
@@ -156,6 +157,7 @@ func (l *Shard) spill() (*spilledRun, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.entries += int64(len(l.arena.index))
 	l.sorter.spilled(run, l.arena, &l.sample)
 	l.arena.reset()
 	return run, nil
@@ -181,6 +183,7 @@ func (l *Shard) Close() error {
 		l.sorter.shardClosed(l, nil)
 		return nil
 	}
+	l.entries += int64(len(a.index))
 	a.release()
 	begun := time.Now()
 	a.sort()

@@ -122,21 +122,34 @@ func (s *Sorter) Sort(ctx context.Context) (*Sorted, error) {
 		return nil, err
 	}
 	s.sample.compact()
-	shape := Shape{Mean: float64(s.stats.Bytes) / float64(max(s.stats.Entries, 1)), Shards: make([]int64, s.shards)}
 	for _, r := range s.runs {
 		if err := r.open(); err != nil {
 			return nil, err
 		}
-		shape.Largest = max(shape.Largest, r.largest)
 	}
 	if s.stats.Runs > 0 {
-		for i := range shape.Shards { // one reads a little more than another
-			shape.Shards[i] = s.stats.Entries / int64(s.shards) * 11 / 10
-		}
-		s.stats.Needs = MemoryWithoutSpill(shape)
+		s.stats.Needs = MemoryWithoutSpill(s.shape(), s.memory)
 	}
 	return &Sorted{regions: s.regions, memory: s.memRun, runs: s.runs, sample: s.sample, stats: s.stats, folder: s.folder,
 		blockSize: s.blockSize}, nil
+}
+
+// shape describes the entries that the shards got. Those of an earlier process count as if each shard had got as many. A
+// tenth is added, because the next sort distributes them in another way.
+func (s *Sorter) shape() Shape {
+	shape := Shape{Mean: float64(s.stats.Bytes) / float64(max(s.stats.Entries, 1)), Shards: make([]int64, s.shards)}
+	restored := s.stats.Entries
+	for i, l := range s.issued {
+		shape.Shards[i] = l.entries
+		restored -= l.entries
+	}
+	for i := range shape.Shards {
+		shape.Shards[i] = (shape.Shards[i] + restored/int64(s.shards)) * 11 / 10
+	}
+	for _, r := range s.runs {
+		shape.Largest = max(shape.Largest, r.largest)
+	}
+	return shape
 }
 
 // Discard frees memory and spilled files of a sort that will not be finished; persistent runs stay. No shard may be

@@ -710,12 +710,13 @@ var Table = []Chapter{
 			"Send `Authorization: Bearer …` with a line of the file that `--token-file` names.",
 			nil},
 		{ServeLarge, Refused,
-			"A row has more bytes than an answer may have. The status is 413.",
-			"Start `bulkload serve` with a larger `--max-bytes`.",
+			"A row has more bytes than an answer may have, or the rows of one answer need more than half of `--memory`. The " +
+				"status is 413.",
+			"Ask for fewer rows (`limit`), or start `bulkload serve` with a larger `--max-bytes` or `--memory`.",
 			nil},
 		{ServeBusy, Later,
-			"More requests wait than may, the rows of all answers in work need more than half of `--memory`, or there was no " +
-				"answer in time. The status is 503 or, after `--timeout`, 504.",
+			"Too many requests are waiting, the rows of all answers in progress need more than half of `--memory`, or there " +
+				"was no answer in time. The status is 503 or, after `--timeout`, 504.",
 			"Send the request again after the seconds in `Retry-After`. If that lasts, start another server, or raise " +
 				"`--parallel`, `--memory` or `--timeout`.",
 			nil},

@@ -94,7 +94,15 @@ func (w *outputRun) completeTarget(ctx context.Context) error {
 
 // begin prepares the output for its files.
 func (w *outputRun) begin() error {
-	if m := w.out.Manifest; len(m.Slices) > 0 && !m.SameTable(w.target) {
+	m := w.out.Manifest
+	same := m.SameTable(w.target)
+	if same && len(m.Slices) > 0 && !m.HasLoaded() { // loaded files stay, whatever other files look like
+		var err error
+		if same, err = m.SameEncoders(w.target); err != nil {
+			return err
+		}
+	}
+	if len(m.Slices) > 0 && !same {
 		w.out.Options.Warnf("the table's regions or settings, or how this program compresses, have changed since this run " +
 			"began: writing all files again")
 		old := m.RemoveAll()
@@ -110,7 +118,9 @@ func (w *outputRun) begin() error {
 	} else if len(m.Slices) > 0 {
 		w.out.Options.Infof("going on with run %s: %s are written", m.Run.ID, m.Files().Amount())
 	}
-	w.out.Manifest.SetTable(w.target)
+	if err := m.SetTable(w.target); err != nil {
+		return err
+	}
 	if err := w.out.Manifest.CheckSize(int64(w.target.Regions.Len()), 0); err != nil { // each region has a slice
 		return err
 	}

@@ -28,7 +28,7 @@ func (c *Cluster) Replicas(content []byte) ([]Replica, error) {
 		name := dataNodeName(i + 1)
 		err := filepath.WalkDir(c.path("data", name), func(file string, entry fs.DirEntry, err error) (failed error) {
 			defer func() { // the DataNode moves and deletes files meanwhile
-				if errors.Is(failed, fs.ErrNotExist) {
+				if entry != nil && errors.Is(failed, fs.ErrNotExist) {
 					failed = nil
 				}
 			}()

@@ -18,6 +18,7 @@ import (
 // Options say how a job is run, not what it does: none of them changes a byte of the output.
 type Options struct {
 	Memory     int64             // bytes for the sort, open writers and buffers; 0: 512 MiB
+	Side       int               // how many runs side by side have so much each, of what the command was given; 0: one
 	WorkDir    string            // for spilled runs; "": the system's temporary folder
 	Conf       string            // folder of the site files; "": the job's, then the environment's
 	Properties map[string]string // Hadoop and HBase properties that win over the site files

@@ -75,6 +75,9 @@ func (r *Row) add(c *cell.Cell, most int, memory *held) error {
 		return nil
 	}
 	need := m + len(c.Value) + cellMemory
+	if len(r.Cells) == 0 {
+		need += len(r.Key)
+	}
 	r.held += need
 	if err := memory.take(need); err != nil {
 		return err

@@ -219,8 +219,8 @@ func TestLargeRow(t *testing.T) {
 	}
 }
 
-// TestMemoryOfAnswers: requests whose rows together need more than the memory are refused, whoever has taken it. What a
-// request no longer needs, such as rows that newer ones have replaced, is given back at once, and the rest in the end.
+// TestMemoryOfAnswers: requests whose rows together need more than the memory are refused for now, and one that alone
+// needs more for good. What a request no longer needs, such as rows that newer ones have replaced, is given back at once, and the rest in the end.
 func TestMemoryOfAnswers(t *testing.T) {
 	t.Parallel()
 	var rows []string
@@ -249,7 +249,7 @@ func TestMemoryOfAnswers(t *testing.T) {
 		t.Errorf("%d bytes are taken for all rows, and then %d", whole, used)
 	}
 	m = NewMemory(whole / 4)
-	if _, err := find(m, 0, ByKey); failure.CodeOf(err) != errcode.ServeBusy || m.used.Load() != 0 {
+	if _, err := find(m, 0, ByKey); failure.CodeOf(err) != errcode.ServeLarge || m.used.Load() != 0 {
 		t.Errorf("all rows: %v; %d bytes are still taken", err, m.used.Load())
 	}
 	newest, err := find(m, len(rows)/10, Newest) // all are read, in ascending order

@@ -7,7 +7,7 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// Memory is shared by the rows of all answers that are in work. It is safe for concurrent use. A nil Memory has no
+// Memory is shared by the rows of all answers in progress. It is safe for concurrent use. A nil Memory has no
 // limit.
 type Memory struct {
 	most int64
@@ -29,9 +29,12 @@ func (h *held) take(n int) error {
 	if h.of == nil {
 		return nil
 	}
-	h.bytes.Add(int64(n))
-	if used := h.of.used.Add(int64(n)); used > h.of.most {
-		return errcode.ServeBusy.Errorf("the rows of all answers in work need more than %s", bytesize.Format(h.of.most))
+	own, used := h.bytes.Add(int64(n)), h.of.used.Add(int64(n))
+	switch {
+	case own > h.of.most:
+		return errcode.ServeLarge.Errorf("the rows of one answer need more than %s of memory", bytesize.Format(h.of.most))
+	case used > h.of.most:
+		return errcode.ServeBusy.Errorf("the rows of all answers in progress need more than %s", bytesize.Format(h.of.most))
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (p *planner) forecastSpill(c *candidate, f *stats.Forecast) {
 	shape := partition.Shape{Mean: float64(r.SortBytes) / float64(r.Rows), Largest: c.stats.rows.Largest(),
 		Shards: p.shares(r.Rows)}
 	spilled := partition.ForecastSpill(f.SortMemory, shape)
-	f.SortNeeds = partition.MemoryWithoutSpill(shape)
+	f.SortNeeds = partition.MemoryWithoutSpill(shape, 0)
 	if f.Runs = spilled.Runs; spilled.Entries == 0 {
 		return
 	}

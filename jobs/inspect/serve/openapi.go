@@ -34,7 +34,7 @@ var (
 var refused = map[string]string{
 	"400": "A parameter is missing, unknown or wrong.",
 	"401": "The token is missing or wrong.",
-	"413": "A row is too large.",
+	"413": "A row, or the rows of the answer together, are too large.",
 	"500": "The table or its files can't be read.",
 	"503": "Too many requests, or HBase is down: try again.",
 	"504": "No answer in time.",

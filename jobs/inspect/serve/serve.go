@@ -56,7 +56,7 @@ func Run(ctx context.Context, read func() ([]*jobfile.Job, error), dated bool, o
 	}
 	s := &server{settings: settings, options: o, read: read, dated: dated, cache: hfiles.NewCache(settings.Cache),
 		slots: make(chan struct{}, settings.Parallel), metrics: newMetrics(), log: o.Log}
-	if o.Memory > 0 { // the other half is for servers' answers, the texts of ours, and what is not collected yet
+	if o.Memory > 0 { // the other half is for everything else
 		s.memory = lookup.NewMemory(o.Memory / 2)
 	}
 	if s.log == nil {

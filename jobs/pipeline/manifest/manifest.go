@@ -72,7 +72,7 @@ const (
 //   - inputs: path, size and time when the run begins; the contents with the state Written. Resume compares them to
 //     find out whether the export was replaced. Before the state Written there are no contents, so any touched file
 //     counts as changed.
-//   - splits, families, max_size, max_files, snappy_encoder: SetTable, before the first file is written. All records
+//   - splits, families, max_size, max_files, encoders: SetTable, before the first file is written. All records
 //     of slices count regions by these splits, so they stay the same when the table's regions split later: the files
 //     are cut then. If they no longer match the table, an unfinished run writes all files again, but keeps its splits
 //     once a file is loaded. max_files is 0 for HBase's default.
@@ -113,7 +113,7 @@ type Manifest struct {
 	Timestamp int64             `json:"timestamp"`           // of the cells
 	Site      map[string]string `json:"site_properties"`     // those that decide the files' bytes
 	Inputs    []RecordedInput   `json:"inputs"`
-	MadeFor                     // splits, families, max_size, max_files, snappy_encoder
+	MadeFor                     // splits, families, max_size, max_files, encoders
 	Slices    []RecordedSlice   `json:"slices"` // finished ones, by region and number
 	Counts    counts.RowCounts  `json:"books"`
 	Digest    digest.Sum        `json:"digest"`

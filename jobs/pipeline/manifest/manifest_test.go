@@ -221,13 +221,16 @@ func TestRegionSums(t *testing.T) {
 func TestSameTable(t *testing.T) {
 	made := func() *targets.Target {
 		return &targets.Target{Splits: [][]byte{{0, 'a'}, []byte("b")}, MaxSize: 1 << 30, MaxFiles: load.DefaultMaxFiles,
-			Families: []targets.TargetFamily{{Name: "f", Settings: hfilewriter.Settings{BlockSize: 1 << 16}}, {Name: "g"}}}
+			Families: []targets.TargetFamily{{Name: "f", Settings: hfilewriter.Settings{BlockSize: 1 << 16, Compression: hfilewriter.CompressNone}},
+				{Name: "g", Settings: hfilewriter.Settings{Compression: hfilewriter.CompressNone}}}}
 	}
 	m := new(Manifest)
 	if known, err := m.Planned(); known != nil || err != nil {
 		t.Errorf("before SetTable: %v, %v", known, err)
 	}
-	m.SetTable(made())
+	if err := m.SetTable(made()); err != nil {
+		t.Fatal(err)
+	}
 	if !m.SameTable(made()) || m.MaxFiles != 0 {
 		t.Fatalf("%+v is not the table that it was made of", m)
 	}
@@ -250,8 +253,17 @@ func TestSameTable(t *testing.T) {
 			t.Errorf("another table counts as the same: %s", what)
 		}
 	}
-	if m.Encoder = "another"; m.SameTable(made()) {
-		t.Error("files of another encoder count as this one's")
+	snappy := made()
+	snappy.Families[1].Settings.Compression = hfilewriter.CompressSnappy
+	if err := m.SetTable(snappy); err != nil {
+		t.Fatal(err)
+	}
+	if same, err := m.SameEncoders(snappy); !same || err != nil || len(m.Encoders) != 1 {
+		t.Errorf("encoders %v: %t, %v", m.Encoders, same, err)
+	}
+	m.Encoders["SNAPPY"] = "another"
+	if same, err := m.SameEncoders(snappy); same || err != nil {
+		t.Errorf("another encoder counts as this program's: %v", err)
 	}
 }
 

@@ -100,7 +100,7 @@ func (s *SortStage) Sort(ctx context.Context, o options.Options) ([]*Rows, error
 			return rows, fmt.Errorf("sort: %w", errors.Join(err, s.discard()))
 		}
 		if needs := rows[i].Sorted.Stats().Needs; needs > 0 {
-			rows[i].Memory = MemoryFor(needs, out.weight(), s.weight())
+			rows[i].Memory = MemoryFor(needs, out.weight(), s.weight()) * int64(max(o.Side, 1))
 		}
 	}
 	return rows, nil
