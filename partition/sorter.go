@@ -134,8 +134,8 @@ func (s *Sorter) Sort(ctx context.Context) (*Sorted, error) {
 		blockSize: s.blockSize}, nil
 }
 
-// shape describes the entries that the shards got. Those of an earlier process count as if each shard had got as many. A
-// tenth is added, because the next sort distributes them in another way.
+// shape describes the entries that the shards got. Those of an earlier process count as if each shard had got as many.
+// A tenth is added, because the next sort distributes them in another way.
 func (s *Sorter) shape() Shape {
 	shape := Shape{Mean: float64(s.stats.Bytes) / float64(max(s.stats.Entries, 1)), Shards: make([]int64, s.shards)}
 	restored := s.stats.Entries
