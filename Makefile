@@ -105,7 +105,7 @@ search:
 	go test -vet=off -pgo=off -run '^$$' -fuzz '^FuzzSchedules$$' -fuzztime $(SCHEDULES)x ./jobs
 	BULKLOAD_SUITE=search go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestSearch$$' ./jobs -rapid.checks=$(SCHEDULES)
 
-# A part of an exhaustive search: each fault at each call (25,000 schedules), and each pair of faults of a small load (a million,
+# A part of an exhaustive search: each fault at each call (104,000 schedules), and each pair of faults of a small load (a million,
 # some five hours): make search-faults PART=3/20
 PART ?= 1/20
 .PHONY: search-faults
@@ -113,7 +113,7 @@ search-faults:
 	BULKLOAD_PART=$(PART) go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestEvery(Fault|PairOfFaults)$$' ./jobs
 
 # What the search is worth: the parts of the program that prevent a false "done" are removed one by one, and the search must find
-# each removal within 10,000 schedules. GUARD=lock removes only those whose name matches it.
+# each removal within 10,000 schedules, or the test that TestGuards names for it. GUARD=lock removes only those whose name matches it.
 .PHONY: search-guards
 search-guards:
 	BULKLOAD_SUITE=search-guards BULKLOAD_GUARD='$(GUARD)' go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestGuards$$' ./jobs

@@ -3,6 +3,7 @@ package hfilewriter
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"testing"
@@ -16,7 +17,12 @@ func readAll(file []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.Verify(nil); err != nil {
+	_, err = r.Verify(nil)
+	r.UseCores(make(Cores, 2))
+	if _, helped := r.Verify(nil); fmt.Sprint(helped) != fmt.Sprint(err) {
+		return fmt.Errorf("with another core %v, without it %v", helped, err)
+	}
+	if err != nil {
 		return err
 	}
 	s := r.Seek([]byte("r"))

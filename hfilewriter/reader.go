@@ -34,6 +34,7 @@ type Reader struct {
 	prefix  int
 	minor   int // version
 	ahead   int // see ReadAhead
+	cores   Cores
 }
 
 // Open reads a file's trailer and the load-on-open section between the data and the trailer: index root, file info,
@@ -190,6 +191,9 @@ func (r *Reader) applyBloom() error {
 // scans begin. For look-ups of single rows 0 is better, which reads no more than the block.
 func (r *Reader) ReadAhead(n int) { r.ahead = n }
 
+// UseCores lets idle cores unpack blocks for Verify.
+func (r *Reader) UseCores(cores Cores) { r.cores = cores }
+
 // Info is the file's table of properties. The caller must not change it.
 func (r *Reader) Info() FileInfo { return r.info }
 
@@ -313,36 +317,49 @@ func (s *source) read(offset int64) (b block, err error) {
 
 func (s *source) readBlock(offset int64) (b block, err error) {
 	s.lent.End()
+	b, stored, err := s.fetch(offset)
+	if err != nil {
+		return b, err
+	}
+	if err := b.unpack(stored, s.codec, s.raw, s.verify); err != nil {
+		return b, err
+	}
+	if s.codec.kind != CompressNone {
+		s.raw = b.payload[:0]
+	}
+	b.payload = s.lent.Bytes(b.payload)
+	return b, nil
+}
+
+// fetch reads a block without its payload, and its stored bytes, which are valid until the source reads again.
+func (s *source) fetch(offset int64) (b block, stored []byte, err error) {
+	b.offset = offset
 	limit := s.r.end() - offset
 	if offset < 0 || limit < headerLen {
-		return b, fmt.Errorf("%w: there is no block there", ErrCorrupt)
+		return b, nil, fmt.Errorf("%w: there is no block there", ErrCorrupt)
 	}
 	head, err := s.bytes(offset, headerLen)
 	if err != nil {
-		return b, err
+		return b, nil, err
 	}
 	if b.blockHeader, err = parseBlockHeader(head, limit); err != nil {
-		return b, err
+		return b, nil, err
 	}
-	b.offset = offset
-	whole, err := s.bytes(offset, b.onDiskSize)
-	if err != nil {
-		return b, err
-	}
-	if s.verify {
-		if err := b.verifyChecksums(whole); err != nil {
-			return b, err
+	stored, err = s.bytes(offset, b.onDiskSize)
+	return b, stored, err
+}
+
+// unpack checks the stored bytes and makes the payload of them, in raw or as a view of them.
+func (b *block) unpack(stored []byte, c *codec, raw []byte, verify bool) (err error) {
+	if verify {
+		if err := b.verifyChecksums(stored); err != nil {
+			return err
 		}
 	}
-	b.payload, err = s.codec.decompress(s.raw, whole[headerLen:b.onDiskData], b.rawSize)
-	if err == nil && s.codec.kind != CompressNone {
-		s.raw = b.payload[:0]
+	if b.payload, err = c.decompress(raw, stored[headerLen:b.onDiskData], b.rawSize); err != nil {
+		return fmt.Errorf("%s block: %w", b.kind, err)
 	}
-	if err != nil {
-		err = fmt.Errorf("%s block: %w", b.kind, err)
-	}
-	b.payload = s.lent.Bytes(b.payload)
-	return b, err
+	return nil
 }
 
 // bytes returns n bytes of the file. Those that are in the window already are not read again.

@@ -85,6 +85,9 @@ func (w *Writer) appendPacked(columns *Columns, row []byte, timestamp int64, pac
 	}
 	next := cell.Cell{Row: row, Family: columns.family, Qualifier: columns.qualifiers[i], Timestamp: timestamp,
 		Type: cell.Put, Value: value.Bytes()}
+	if w.appendFirst(&next, columns, i) {
+		return w.appendByTemplate(&next, i, packed)
+	}
 	sameRow := w.stats.cells > 0 && bytes.Equal(row, w.enc.prev.row)
 	if err := w.Append(&next); err != nil {
 		return nil, err
@@ -94,6 +97,59 @@ func (w *Writer) appendPacked(columns *Columns, row []byte, timestamp int64, pac
 		return w.appendRest(&next, columns, i+1, packed)
 	}
 	return w.appendByTemplate(&next, i, packed)
+}
+
+// appendFirst does what Append does for the first cell of a row, whose column is i, if the row before was like this
+// one: same length, timestamp and columns. It returns false, and has done nothing, if the cell isn't in order, begins a
+// block or is the largest so far: Append does the rest.
+//
+// It leaves the last cell's qualifier to syncPrev, with which appendByTemplate ends.
+func (w *Writer) appendFirst(c *cell.Cell, columns *Columns, i int) bool {
+	p, e := &w.template, &w.enc
+	before := &e.prev
+	if p.columns != columns || e.encoding != EncodeFastDiff || w.settings.Bloom == BloomRowCol ||
+		p.timestamp != c.Timestamp || before.timestamp != c.Timestamp || before.kind != cell.Put ||
+		len(c.Row) != p.rowLen || len(c.Row) != len(before.row) {
+		return false
+	}
+	at, keyLen := commonPrefix(before.row, c.Row), p.cells[i].keyLen
+	if at == len(c.Row) || before.row[at] > c.Row[at] || e.cells == 0 || e.full(w.settings.BlockSize) ||
+		len(c.Value) > maxValueLen || int64(keyLen+len(c.Value)) > w.stats.biggest {
+		return false
+	}
+	w.addToBlooms(c, newRow)
+	flagAt, flag := len(e.buf), byte(fastDiffTimestamp|fastDiffSameType)
+	buf := append(e.buf, 0)
+	if keyLen == before.keyLen {
+		flag |= fastDiffSameKeyLen
+	} else {
+		buf = appendCompressedInt(buf, keyLen)
+	}
+	if len(c.Value) == before.value.len {
+		flag |= fastDiffSameValueLen
+	} else {
+		buf = appendCompressedInt(buf, len(c.Value))
+	}
+	buf = appendCompressedInt(buf, rowLengthLen+at)
+	buf = append(buf, c.Row[at:]...)
+	buf = append(buf, c.Qualifier...)
+	buf = append(buf, byte(c.Timestamp))
+	if flag&fastDiffSameValueLen != 0 && bytes.Equal(c.Value, before.value.bytesIn(buf)) {
+		flag |= fastDiffSameValue
+	} else {
+		before.value = span{len(buf), len(c.Value)}
+		buf = append(buf, c.Value...)
+	}
+	buf = append(buf, 0) // sequence id
+	buf[flagAt] = flag
+	e.buf = buf
+	copy(before.row[at:], c.Row[at:])
+	e.cells++
+	e.unencoded += cellOverhead + keyLen + len(c.Value) + mvccLen
+	w.stats.cells++
+	w.stats.keyBytes += int64(keyLen)
+	w.stats.valueBytes += int64(len(c.Value))
+	return true
 }
 
 // skipEmpty advances from column i to the next one that has a value.

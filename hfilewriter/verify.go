@@ -55,6 +55,7 @@ func (r *Reader) Verify(visit func(*CellBatch) error) (*Verified, error) {
 type verifier struct {
 	r      *Reader
 	src    *source
+	unused []*unpackedBatch
 	dec    blockDecoder
 	visit  func(*CellBatch) error
 	cell   cell.Cell
@@ -90,18 +91,35 @@ func (v *verifier) walk() error {
 	if err := v.bloomOrder(); err != nil {
 		return err
 	}
+	var before *unpackedBatch // is checked while another core unpacks the next one
 	for offset := int64(0); offset < v.r.end(); {
-		b, err := v.src.read(offset)
-		if err != nil {
-			return err
-		}
-		if err := v.block(&b); err != nil {
-			if v.denied == nil {
-				err = fmt.Errorf("%s block at offset %d: %w", b.kind, offset, err)
+		if before == nil && (!v.r.cores.idle() || v.r.trailer.compression == CompressNone) {
+			b, err := v.src.read(offset)
+			if err == nil {
+				err = v.checkBlock(&b)
 			}
+			if err != nil {
+				return err
+			}
+			offset += int64(b.onDiskSize)
+			continue
+		}
+		next := v.fetchBatch(&offset)
+		shared := v.r.cores.try(func() { next.unpack(v.r.trailer.compression) })
+		if err := v.checkUnpacked(before); err != nil {
 			return err
 		}
-		offset += int64(b.onDiskSize)
+		before = next
+		if !shared {
+			next.unpack(v.r.trailer.compression)
+			if err := v.checkUnpacked(next); err != nil {
+				return err
+			}
+			before = nil
+		}
+	}
+	if err := v.checkUnpacked(before); err != nil {
+		return err
 	}
 	if err := v.checkBatch(); err != nil {
 		return err
@@ -114,6 +132,93 @@ func (v *verifier) walk() error {
 	}
 	v.report.Cells = v.stats.cells
 	return nil
+}
+
+// unpackedBatch is some blocks in the file's order, which a core unpacks.
+type unpackedBatch struct {
+	blocks []unpackedBlock
+	done   chan struct{}
+}
+
+// unpackedBlock is a block with its buffers, or the error of reading or unpacking it.
+type unpackedBlock struct {
+	block
+	stored, raw []byte
+	err         error
+}
+
+// fetchBatch reads the blocks from an offset on, and moves it past them. A block that can't be read is the last one.
+func (v *verifier) fetchBatch(offset *int64) *unpackedBatch {
+	q := &unpackedBatch{done: make(chan struct{})}
+	if n := len(v.unused); n > 0 {
+		q.blocks, v.unused = v.unused[n-1].blocks, v.unused[:n-1]
+	}
+	n := 0
+	for size := 0; n < batchLen && size < batchSize && *offset < v.r.end(); n++ {
+		if n == len(q.blocks) {
+			q.blocks = append(q.blocks, unpackedBlock{})
+		}
+		b := &q.blocks[n]
+		var stored []byte
+		b.block, stored, b.err = v.src.fetch(*offset)
+		b.stored = append(b.stored[:0], stored...)
+		if b.err != nil {
+			*offset = v.r.end()
+			continue
+		}
+		*offset += int64(b.onDiskSize)
+		size += b.onDiskSize + b.rawSize
+	}
+	q.blocks = q.blocks[:n]
+	return q
+}
+
+func (q *unpackedBatch) unpack(kind Compression) {
+	c := newCodec(kind)
+	for i := range q.blocks {
+		b := &q.blocks[i]
+		if b.err == nil {
+			b.err = b.unpack(b.stored, c, b.raw, true)
+		}
+		if b.err == nil && kind != CompressNone {
+			b.raw = b.payload[:0]
+		}
+	}
+	close(q.done)
+}
+
+// checkUnpacked checks the blocks of a batch, which may be nil.
+func (v *verifier) checkUnpacked(q *unpackedBatch) error {
+	if q == nil {
+		return nil
+	}
+	<-q.done
+	kept := 0
+	for i := range q.blocks {
+		b := &q.blocks[i]
+		if b.err != nil {
+			return fmt.Errorf("block at offset %d: %w", b.offset, b.err)
+		}
+		if err := v.checkBlock(&b.block); err != nil {
+			return err
+		}
+		poison.Bytes(b.raw[:cap(b.raw)])
+		poison.Bytes(b.stored)
+		kept += cap(b.raw) + cap(b.stored)
+	}
+	if kept <= 4*batchSize { // not if it had a very large value
+		v.unused = append(v.unused, q)
+	}
+	return nil
+}
+
+// checkBlock is block with the block's place in the error.
+func (v *verifier) checkBlock(b *block) error {
+	err := v.block(b)
+	if err != nil && v.denied == nil {
+		err = fmt.Errorf("%s block at offset %d: %w", b.kind, b.offset, err)
+	}
+	return err
 }
 
 // block checks one block, whose header and checksums are sound.

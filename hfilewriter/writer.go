@@ -28,7 +28,7 @@ type Writer struct {
 	bloom    *bloomWriter // nil for BloomNone
 	deletes  *bloomWriter // rows of delete-family cells; nil if Bloom is BloomRowCol
 	file     assembler
-	block    dataBlock // reused for each finished block
+	block    *dataBlock // being filled; enc has its buffer
 
 	firstRow []byte
 	stats    stats
@@ -58,9 +58,11 @@ func NewWriter(out io.Writer, s Settings, provenance Provenance) (*Writer, error
 	}
 	w := &Writer{settings: s, provenance: provenance}
 	blocks := newBlockWriter(out, &w.settings)
-	w.file = assembler{blocks: blocks, index: newIndexWriter(blocks, &w.settings), firstData: noBlock, lastData: noBlock}
+	w.file = assembler{blocks: blocks, index: newIndexWriter(blocks, &w.settings), firstData: noBlock, lastData: noBlock,
+		blockSize: s.BlockSize}
 	w.enc.encoding = s.Encoding
-	w.enc.buf = make([]byte, 0, s.BlockSize+s.BlockSize/8)
+	w.block = w.file.take()
+	w.enc.buf = w.block.buf
 	w.stats.reset()
 	if s.Bloom != BloomNone {
 		w.bloom = newBloomWriter(&w.settings, s.Bloom)
@@ -70,6 +72,9 @@ func NewWriter(out io.Writer, s Settings, provenance Provenance) (*Writer, error
 	}
 	return w, nil
 }
+
+// UseCores lets idle cores compress blocks. It must be called before the first cell. The file has the same bytes.
+func (w *Writer) UseCores(cores Cores) { w.file.cores = cores }
 
 // Append adds a cell. It must not sort before the last one (ErrOrder); a cell with an equal key is added too. All
 // cells of a file are of one family. The cell's bytes are not retained.
@@ -190,11 +195,12 @@ func (w *Writer) beginBlock(c *cell.Cell) {
 	w.indexKey = appendSeparator(w.indexKey[:0], &left, c)
 }
 
-// finishBlock writes the current data block and the bloom chunks that are ready. The encoder lends its buffer, which
-// may be reallocated.
+// finishBlock puts the current data block, and the bloom chunks that are ready, into the file, and begins another. The
+// encoder may have reallocated the block's buffer.
 func (w *Writer) finishBlock(last bool) error {
 	w.enc.end()
-	b := &w.block
+	b := w.block
+	b.buf = w.enc.buf
 	b.kind, b.last = blockData, last
 	b.key = append(b.key[:0], w.indexKey...)
 	if w.settings.Encoding != EncodeNone {
@@ -207,13 +213,12 @@ func (w *Writer) finishBlock(last bool) error {
 		}
 	}
 	w.enc.cells = 0
-	b.buf = w.enc.buf
-	err := w.file.put(b)
-	poison.Bytes(b.buf)
-	poison.Bytes(b.stored)
-	poison.Bytes(b.key)
-	w.enc.buf = b.buf
-	return err
+	if err := w.file.put(b); err != nil {
+		return err
+	}
+	w.block = w.file.take()
+	w.enc.buf = w.block.buf
+	return nil
 }
 
 // addToBlooms adds the cell's row or column to the filters if it is new.
@@ -289,8 +294,9 @@ func (w *Writer) RawSize() int64 {
 
 // Times is how long the parts of writing a file took, measured block by block.
 type Times struct {
-	Compress   time.Duration
-	Compressed int64 // bytes of blocks before compression
+	Compress   time.Duration // by all cores
+	Elsewhere  time.Duration // the part of it by other cores than the writer's
+	Compressed int64         // bytes of blocks before compression
 }
 
 // Times is valid after Close.

@@ -183,6 +183,7 @@ func seekOne(t *testing.T, in *Reader, cells []cell.Cell, row []byte) {
 	}
 }
 
+// TestRowAtATimeGivesTheSameBytes: also if other cores compress the blocks.
 func TestRowAtATimeGivesTheSameBytes(t *testing.T) {
 	seeds := uint64(6)
 	if testing.Short() { // the race detector makes it thirty times slower
@@ -254,6 +255,7 @@ func writeRows(t testing.TB, s Settings, rows []tableRow, qualifiers [][]byte, t
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.UseCores(make(Cores, 2))
 	for _, r := range rows {
 		if err := w.AppendRow(columns, r.row, timestamp, r.values); err != nil {
 			t.Fatal(err)
@@ -354,11 +356,23 @@ func TestEveryFailedWriteIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Run("this core only", func(t *testing.T) { eachWriteFails(t, rows, columns, nil) })
+	t.Run("with others", func(t *testing.T) {
+		cores := make(Cores, 3)
+		eachWriteFails(t, rows, columns, cores)
+		for range cap(cores) { // all of them are given back, which the last ones may do later
+			cores <- struct{}{}
+		}
+	})
+}
+
+func eachWriteFails(t *testing.T, rows []tableRow, columns *Columns, cores Cores) {
 	for n := 0; ; n++ {
 		w, err := NewWriter(&failAfter{n}, Settings{Compression: CompressSnappy, Encoding: EncodeFastDiff, Bloom: BloomRow, BlockSize: 8192}, Provenance{})
 		if err != nil {
 			t.Fatal(err)
 		}
+		w.UseCores(cores)
 		for _, r := range rows {
 			if err = w.AppendRow(columns, r.row, benchTime, r.values); err != nil {
 				break

@@ -163,7 +163,7 @@ func copyToDirectory(t *testing.T, disk *simcluster.Disk, from, family, withMark
 
 // schedule is what happens in a search, as data.
 type schedule struct {
-	Order   uint32 // picks among the calls that may go on; 0: always the first
+	Order   uint32 // picks among the calls that may go on: see next
 	Command int    // see commands
 	Way     int    // in which HBase takes files: a hbase.LoadWay, all but the first of HBase 1
 	Faults  []fault
@@ -175,6 +175,9 @@ var commands = []string{"run", "load", "correct"}
 
 // ways is how many ways there are in which HBase takes files.
 const ways = int(hbase.PlainLoad) + 1
+
+// maxCall bounds the numbers of the calls at which faults happen.
+const maxCall = 250
 
 // fault is something that happens at a call.
 type fault struct {
@@ -191,15 +194,16 @@ type kind struct{ often, details int }
 // The kinds of faults: of calls, of the life of processes, of people's limits and grants, of regions, and of what people
 // do to a table that may lose rows.
 var (
-	callFaults = map[string]kind{"refuse": {4, len(transient)}, "lose": {4, 1}, "delay": {2, len(delays)}, "kill": {3, 1}, "second client": {2, 2}}
-	lifeFaults = map[string]kind{"hang": {4, 2 * len(delays)}, "crash": {2, 2}, "safe mode": {1, 3},
+	callFaults = map[string]kind{"refuse": {4, len(transient)}, "lose": {4, 1}, "delay": {2, len(delays)}, "kill": {3, 1}, "stop": {2, len(delays)},
+		"second client": {2, 2 * len(pauses)}}
+	lifeFaults = map[string]kind{"hang": {4, 2 * len(delays)}, "wake": {2, 1}, "crash": {2, 2}, "safe mode": {1, 3},
 		"no DataNodes": {1, 3}, "no NameNode": {2, 3}, "meta moves": {2, 2}, "other settings": {1, 8}}
 	// They happen as a region server stages or commits a file of one of the families. A server that hangs does so after
 	// this step.
 	stepFaults  = map[string]kind{"fail a step": {3, 4}, "hang at a step": {3, 4 * len(delays)}, "kill at a step": {2, 4}}
 	lagFaults   = map[string]kind{"meta lags": {1, 3}}
 	limitFaults = map[string]kind{"deny": {1, 2 * 3}, "quota": {1, 3}}
-	moveFaults  = map[string]kind{"split": {3, rows}, "merge": {2, rows}, "move": {2, rows}, "compact": {1, rows * 3 * 2}}
+	moveFaults  = map[string]kind{"split": {3, rows}, "merge": {2, rows}, "move": {2, rows}, "compact": {2, rows * 3 * 2}}
 	harmFaults  = map[string]kind{"truncate": {1, 2}, "truncate region": {1, rows}, "drop and create": {1, rows}, "remove and add a family": {1, 2},
 		"snapshot": {2, 1}, "restore": {2, 1}, "disable and enable": {1, 1}}
 )
@@ -235,10 +239,13 @@ type search struct {
 	client      *simcluster.Client
 	todo        []fault // in order
 	order       *rand.Rand
+	priorities  map[int]float64 // of clients, and of servers by their negative numbers; nil: there are none
+	drops       []int           // numbers of calls at which the highest priority becomes the lowest
 	calls       int
 	calm        bool // nothing happens any more
 	killed      bool
 	harmed      bool   // rows may be lost by what people did to the table
+	enabled     bool   // the table was disabled and enabled
 	limits      bool   // a right or room was lacking, which a command may take for final
 	kind        string // of its commands
 	input       int    // of the next command: index in searchBase.jobs
@@ -265,6 +272,9 @@ func newSearch(t *testing.T, b *searchBase, sch schedule) *search {
 	slices.SortStableFunc(s.todo, func(a, b fault) int { return a.At - b.At })
 	if sch.Order != 0 {
 		s.order = rand.New(rand.NewPCG(uint64(sch.Order), 0))
+	}
+	if sch.Order&byPriority != 0 {
+		s.priorities, s.drops = map[int]float64{}, []int{s.order.IntN(maxCall), s.order.IntN(maxCall), s.order.IntN(maxCall)}
 	}
 	s.sim.WithDisk(s.disk)
 	if s.sim.Old(hbase.LoadWay(sch.Way)); sch.Way != 0 {
@@ -327,20 +337,25 @@ func (s *search) process(ctx context.Context, client *simcluster.Client, kind st
 	return err
 }
 
-// another runs the command, or with other a load of the same rows by other means, beside the one that runs already.
-func (s *search) another(other bool) {
+// another runs the command, or with other a load of the same rows by other means, beside the one that runs already, and
+// begins later. It does nothing if the input has been corrected by then.
+func (s *search) another(other bool, later time.Duration) {
 	kind := s.kind
 	if other {
 		kind = map[string]string{"run": "load", "correct": "load", "load": "run"}[kind]
 	}
-	s.second++
-	if kind == "load" {
-		s.directories++
-	}
 	client, input := s.sim.Client("tina", func() {}), s.input
 	s.others.Go(func() {
+		time.Sleep(later)
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		if s.input != input {
+			return
+		}
+		s.second++
+		if kind == "load" {
+			s.directories++
+		}
 		err := s.process(s.Context(), client, kind, input, nil)
 		s.second--
 		if kind == "load" {
@@ -351,6 +366,41 @@ func (s *search) another(other bool) {
 	})
 }
 
+// byPriority is the bit of an order that has clients and servers go on by priority.
+const byPriority = 1 << 31
+
+// next picks the next call. Of all orders, 0 always picks the first, and the others pick at random: those below
+// byPriority among all calls, those above it among the calls of the client or server with the highest priority. At some
+// calls the highest priority becomes the lowest. So one may be late by any number of calls, which is improbable if each is
+// picked among all (Burckhardt and others: A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs).
+func (s *search) next(waiting []*simcluster.Call) (pick int) {
+	if s.order == nil {
+		return 0
+	}
+	if s.priorities == nil {
+		return s.order.IntN(len(waiting))
+	}
+	who := func(c *simcluster.Call) int { return cmp.Or(-c.Server, c.Client) }
+	for _, c := range waiting {
+		if _, met := s.priorities[who(c)]; !met {
+			s.priorities[who(c)] = s.order.Float64()
+		}
+	}
+	first := who(slices.MaxFunc(waiting, func(a, b *simcluster.Call) int {
+		return cmp.Compare(s.priorities[who(a)], s.priorities[who(b)])
+	}))
+	if slices.Contains(s.drops, s.calls) {
+		s.priorities[first] = -float64(s.calls)
+	}
+	var its []int
+	for i, c := range waiting {
+		if who(c) == first {
+			its = append(its, i)
+		}
+	}
+	return its[s.order.IntN(len(its))]
+}
+
 // decide is what happens at the next call.
 func (s *search) decide(waiting []*simcluster.Call) (pick int, v simcluster.Verdict) {
 	s.mu.Lock()
@@ -358,9 +408,7 @@ func (s *search) decide(waiting []*simcluster.Call) (pick int, v simcluster.Verd
 	if s.replaced {
 		s.checkRecords()
 	}
-	if s.order != nil {
-		pick = s.order.IntN(len(waiting))
-	}
+	pick = s.next(waiting)
 	c := waiting[pick]
 	s.replaced = c.What == "replace"
 	if c.What == "BulkLoadHFile" {
@@ -393,8 +441,12 @@ func (s *search) decide(waiting []*simcluster.Call) (pick int, v simcluster.Verd
 var transient = []string{"", "java.io.IOException", "org.apache.hadoop.hbase.RegionTooBusyException", "org.apache.hadoop.hbase.NotServingRegionException",
 	"org.apache.hadoop.hbase.CallQueueTooBigException", "org.apache.hadoop.hbase.ipc.ServerNotRunningYetException"}
 
-// delays are how long calls wait, and servers hang.
-var delays = []time.Duration{time.Second, 20 * time.Second, 2 * time.Minute, 12 * time.Minute, time.Hour}
+// delays are how long calls wait, and servers hang. The last one is only a little longer than a server's session, so that
+// clients still try to reach a server that wakes up after it.
+var delays = []time.Duration{time.Second, 20 * time.Second, 2 * time.Minute, 12 * time.Minute, time.Hour, 50 * time.Second}
+
+// pauses are how much later second clients begin. After some of them, the lock of a process that was stopped is old.
+var pauses = []time.Duration{0, time.Minute, 11 * time.Minute, 61 * time.Minute}
 
 // do lets a fault happen at a call. It reports whether it did; a verdict other than zero is the call's.
 func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Verdict) {
@@ -414,9 +466,9 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 		s.harmed = s.harmed || err == nil
 		return err == nil, v
 	}
-	// After its last call to HBase a command can't know what happens to the table. Which servers are alive, it asks HBase
-	// 1's master after it has read the regions, which is all that this answer is about.
-	if _, harmful := harmFaults[f.Do]; harmful && (!c.RPC || c.Continues || c.What == "GetClusterStatus" || s.second > 0) {
+	// After its last call to HBase for whose answer it waits, a command can't know what happens to the table. Which servers are
+	// alive, it asks HBase 1's master after it has read the regions, which is all that this answer is about.
+	if _, harmful := harmFaults[f.Do]; harmful && (!c.RPC || c.Continues || c.Late || c.What == "GetClusterStatus" || s.second > 0) {
 		return false, v
 	}
 	switch f.Do {
@@ -439,13 +491,17 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 		s.killed = true
 		s.client.Kill()
 		return true, v
+	case "stop":
+		s.client.Stop(delays[pick(len(delays))])
 	case "second client":
 		if s.input > 0 {
 			return false, v
 		}
-		s.another(pick(2) == 1)
+		s.another(pick(2) == 1, pauses[pick(len(pauses))])
 	case "hang":
 		s.sim.Hang(pick(2), delays[pick(len(delays))])
+	case "wake":
+		return s.sim.Wake(), v
 	case "hang at a step":
 		if !step() {
 			return false, v
@@ -509,6 +565,7 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 		err := s.sim.Disable("t")
 		if err == nil {
 			err = s.sim.Enable("t")
+			s.enabled = s.enabled || err == nil
 			// Whoever does not know all rows of the files can't be certain that the table is still the same.
 			s.harmed = s.harmed || s.kind == "load"
 		}
@@ -621,20 +678,24 @@ func (s *search) sleep(d time.Duration) {
 
 // judge compares what a command with that input said with the table.
 func (s *search) judge(err error, command string, input int) {
-	// A directory's files can't be written again if a server moves them into a region that is gone, and of a region that
-	// lies within a file no cell is known.
+	// A file is lost if a server moves it into a region that is gone. A job writes it again, unless the table was disabled
+	// and enabled, which looks like a restored snapshot. A directory's can't be written again, and of a region that lies
+	// within such a file no cell is known.
 	states := s.sim.States()
-	s.harmed = s.harmed || command == "load" && (states["a file is moved into a region that was split"] > 0 ||
-		states["a file is moved into a region that was merged, or whose table is another"] > 0 || failure.CodeOf(err) == errcode.LoadUnsure)
+	gone := states["a file is moved into a region that was split"] > 0 || states["a file is moved into a region that was merged, or whose table is another"] > 0
+	code := failure.CodeOf(err)
+	s.harmed = s.harmed || gone && (command == "load" || s.enabled && code == errcode.LoadLost) || command == "load" && code == errcode.LoadUnsure
 	if s.checkRecords(); s.wrong != "" {
 		return
 	}
+	// A command with another input than the next one has been corrected meanwhile. Those that corrected it are judged by
+	// the new cells.
 	cells := s.base.cells[input]
 	lost := s.sim.Unreadable("t", 0, cells)
 	switch kind := failure.KindOf(err); {
-	case err == nil && len(lost) > 0:
+	case err == nil && len(lost) > 0 && input == s.input:
 		s.wrong = fmt.Sprintf("said to be done, and %d of %d cells can't be read, such as %s:%s", len(lost), len(cells), lost[0].Row, lost[0].Family)
-	case err != nil && kind == failure.Refused && input < s.input: // it has been corrected meanwhile
+	case err != nil && kind == failure.Refused && input < s.input:
 	case err != nil && kind != failure.Later && !s.harmed && !(s.limits && kind == failure.Refused):
 		s.wrong = fmt.Sprintf("ends with code %s although another try may help: %v", failure.CodeOf(err), err)
 	}
@@ -652,15 +713,12 @@ func (s *search) judge(err error, command string, input int) {
 		}
 		exists[key(c)] = true
 	}
-	except := ""
-	if s.kind == "load" { // copies of the directory's files, which a load of it does not touch
-		except = searchOutput
-	}
+	except := map[bool]string{true: searchOutput, false: searchDirectory}[s.kind == "load"] // copies that nobody loads
 	for _, c := range s.sim.OnDisk(except) {
 		exists[key(c)] = true
 	}
 	for _, c := range cells {
-		if !exists[key(c)] && !s.harmed && input == 0 {
+		if !exists[key(c)] && !s.harmed && s.input == 0 && !(gone && command != "load") { // a job has them in its input, too
 			s.wrong = "neither in the table nor in a file: " + key(c)
 		}
 	}
@@ -691,13 +749,21 @@ func schedules(of ...map[string]kind) *rapid.Generator[schedule] {
 	}
 	faults := rapid.Custom(func(t *rapid.T) fault {
 		name := rapid.SampledFrom(names).Draw(t, "kind")
-		return fault{rapid.IntRange(0, 249).Draw(t, "call"), name, rapid.IntRange(0, kinds[name].details-1).Draw(t, "details")}
+		return fault{rapid.IntRange(0, maxCall-1).Draw(t, "call"), name, rapid.IntRange(0, kinds[name].details-1).Draw(t, "details")}
 	})
+	orders := rapid.OneOf(rapid.Just[uint32](0), rapid.Uint32Max(byPriority-1), rapid.Uint32Min(byPriority))
 	return rapid.Custom(func(t *rapid.T) schedule {
-		return schedule{Order: rapid.OneOf(rapid.Just[uint32](0), rapid.Uint32()).Draw(t, "order"),
-			Command: rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2}).Draw(t, "command"), // mostly the job
+		sch := schedule{Order: orders.Draw(t, "order"),
+			Command: rapid.SampledFrom([]int{0, 0, 0, 1, 1, 2}).Draw(t, "command"), // half of them the job
 			Way:     rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "way"),
 			Faults:  rapid.SliceOfN(faults, 0, 6).Draw(t, "faults")}
+		// Some come soon after the one before them, while what that one began is still under way.
+		for i := 1; i < len(sch.Faults); i++ {
+			if after := rapid.IntRange(0, 24).Draw(t, "after"); after > 12 {
+				sch.Faults[i].At = min(sch.Faults[i-1].At+after-12, maxCall-1)
+			}
+		}
+		return sch
 	})
 }
 
@@ -739,15 +805,27 @@ var found = map[string]schedule{
 	// A directory's load is interrupted after it has recorded which cells the table had before. The next one forgot that
 	// for the files that were still in the directory, until it had asked again.
 	"the cells of another load are forgotten": {Order: 0xf, Command: 1, Faults: []fault{{18, "split", 16}, {51, "delay", 4}, {249, "crash", 1}, {10, "second client", 1}, {0, "fail a step", 3}}},
-	// An HBase 1's hbase:meta still shows a server that hung, because that of the new opening is late.
-	"hbase:meta shows a dead server": {Way: 2, Faults: []fault{{0, "hang", 4}, {0, "hang", 0}, {0, "hang", 0}, {249, "hang", 0}, {1, "meta lags", 2}, {101, "hang", 0}}},
-	// The same, while a family is removed from the table and added again.
+	// No server has the regions, while a family is removed from the table and added again.
 	"no server has the regions of a changed table": {Way: 1, Faults: []fault{{219, "hang", 4}, {249, "remove and add a family", 0}, {71, "merge", 1}, {18, "lose", 0}, {243, "hang", 9}, {25, "lose", 0}}},
+	// The simulator's fault: an HBase 1's hbase:meta showed an opening late, so that nobody could see a truncation in time.
+	"a region is truncated between two looks": {Command: 1, Way: 1, Faults: []fault{{0, "move", 0}, {169, "truncate region", 2}, {125, "hang", 8}, {0, "meta lags", 0}}},
 	// The region of a file of a directory can't be opened again now. The command said that HBase had lost the file.
 	"a region can't be opened again": {Command: 1, Way: 1, Faults: []fault{{0, "hang", 4}, {71, "hang", 3}}},
 	// Another client's command ends after the correction.
 	"another client comes after a correction": {Order: 3, Command: 2, Faults: []fault{{7, "delay", 1}, {0, "hang", 0}, {7, "lose", 0}, {6, "second client", 0}, {38, "split", 1}}},
 	"another client corrects":                 {Command: 2, Faults: []fault{{0, "second client", 0}, {249, "hang", 2}, {237, "hang", 2}, {3, "hang", 5}, {0, "lose", 0}, {150, "kill", 0}}},
+	// The NameNode answers an hour late while the lock is written. Another client took the lock, which was empty, for that
+	// of a dead run, and deleted it. That was an unknown failure.
+	"a lock is taken over while it is written": {Faults: []fault{{1, "lose", 0}, {62, "hang", 0}, {1, "refuse", 1}, {46, "truncate region", 6}, {54, "delay", 4}, {58, "second client", 1}}},
+	// The table had a file's cells before its load. When the file was written again, that was forgotten until the table had
+	// been asked again, while a server that hung could still take the file.
+	"a file is written again whose cells the table had": {Order: 0x5, Faults: []fault{{189, "hang at a step", 12}, {5, "second client", 1}, {214, "meta moves", 1}, {19, "hang at a step", 19}}},
+	// A server that hung with a request takes a file while the next command, which had to write another file again, is about
+	// to load. The command said that the file was gone, and to use --force.
+	"a file is taken after another was written again": {Order: 1, Faults: []fault{{239, "hang", 2}, {218, "kill at a step", 1}, {3, "second client", 1}}},
+	// A server that hung takes files while the table is disabled and enabled. The next command called them lost, and did not
+	// open their region again.
+	"files are taken while the table is enabled": {Faults: []fault{{97, "disable and enable", 0}, {32, "meta moves", 0}, {39, "hang", 11}}},
 	// An HBase 1 without staging folders: a directory's load of the same files takes one while a job looks at who may take it.
 	"a file is taken before its right is checked": {Way: 2, Faults: []fault{{124, "hang", 6}, {181, "second client", 1}, {3, "hang at a step", 12}, {5, "hang", 7}}},
 }
@@ -806,7 +884,9 @@ func faultsWith(calls []call, from int, details map[string][]int) (all []fault) 
 				same = !c.changes
 			case "lose", "delay", "second client":
 				same = !c.changes && !c.hbase
-			case "refuse", "safe mode", "no DataNodes", "no NameNode", "quota", "deny":
+			case "wake": // nobody hangs
+				same = true
+			case "refuse", "stop", "safe mode", "no DataNodes", "no NameNode", "quota", "deny":
 			case "fail a step", "hang at a step", "kill at a step", "other settings": // they wait for the step, or for a process
 				same = i%25 > 0
 			default:
@@ -856,7 +936,7 @@ func TestEveryFault(t *testing.T) {
 // BULKLOAD_PART it plays some of them.
 func TestEveryPairOfFaults(t *testing.T) {
 	b := searchBaseOf(t, "bc", "")
-	details := map[string][]int{"refuse": {0, 1}, "lose": {0}, "delay": {3}, "kill": {0}, "hang": {2, 3, 6, 7}, "crash": {0, 1}, "second client": {0, 1},
+	details := map[string][]int{"refuse": {0, 1}, "lose": {0}, "delay": {3}, "kill": {0}, "hang": {2, 3, 6, 7}, "crash": {0, 1}, "stop": {3, 4}, "second client": {0, 1, 4, 6},
 		"split": {2}, "move": {0}, "no NameNode": {1}}
 	undisturbed := playSchedule(t, b, schedule{})
 	firsts := faultsWith(undisturbed.trace[:undisturbed.callsToDone], 0, details)

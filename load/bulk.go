@@ -127,11 +127,13 @@ func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, name string, fi
 	if err := l.requestStaging(ctx, table, c.limits.outage); err != nil {
 		return report, err
 	}
+	l.keep = l.reused // then the record names it already
 	defer l.cleanup(ctx)
 	if err := l.checkStaging(table); err != nil {
 		return report, err
 	}
-	if l.recorded = hooks.Staging != nil; l.recorded {
+	l.keep = true
+	if hooks.Staging != nil {
 		if err := hooks.Staging(l.token); err != nil {
 			return report, err
 		}
@@ -182,16 +184,17 @@ func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, name string, fi
 			return report, ctx.Err()
 		}
 	}
-	if l.ended = len(l.lost) == 0; l.ended && l.reused {
+	ended := len(l.lost) == 0
+	if ended && l.reused {
 		_, folder := storage.SplitURI(l.token)
-		if l.ended, err = l.emptyStaging(folder); err == nil && !l.ended {
+		if ended, err = l.emptyStaging(folder); err == nil && !ended {
 			err = l.goesOn()
 		}
 	}
-	if err == nil && l.ended && l.recorded && l.way != hbase.PlainLoad { // a plain load has no folder
+	if err == nil && ended && hooks.Staging != nil && l.way != hbase.PlainLoad { // a plain load has no folder
 		err = hooks.Staging("")
-		l.ended = err == nil
 	}
+	l.keep = err != nil || !ended
 	return report, err
 }
 
@@ -213,20 +216,19 @@ func (l *loadRun) explain(ctx context.Context, table string, err error) error {
 
 // loadRun is the state of one load.
 type loadRun struct {
-	cluster  *Cluster
-	fs       storage.FS
-	hooks    Hooks
-	table    hbase.TableName
-	way      hbase.LoadWay
-	token    string // the staging folder's URI
-	reused   bool   // it is that of an interrupted load
-	recorded bool   // the caller's record may name it
-	ended    bool   // the table has all files, none is in the folder, and the record has forgotten it
-	rights   *delegation
-	regions  []Region // as last looked up; only for decisions that a change of regions can't spoil
-	left     []*pendingFile
-	lost     []ProbeResult
-	report   Report
+	cluster *Cluster
+	fs      storage.FS
+	hooks   Hooks
+	table   hbase.TableName
+	way     hbase.LoadWay
+	token   string // the staging folder's URI
+	reused  bool   // it is that of an interrupted load
+	keep    bool   // the caller's record may name it, and files may be in it
+	rights  *delegation
+	regions []Region // as last looked up; only for decisions that a change of regions can't spoil
+	left    []*pendingFile
+	lost    []ProbeResult
+	report  Report
 	// resolve determines, for files that are neither at their source nor in staging, which ones the table serves. It is
 	// prove, except in tests.
 	resolve func(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []ProbeResult, err error)
@@ -540,8 +542,8 @@ func fileTracker(table *Table) string {
 }
 
 // cleanup has HBase delete the staging folder with everything in it. It does so only after a load that has ended, or
-// if no request was sent: a file in doubt may be there, or may still come, as the only copy of its rows. Otherwise the
-// next load uses the folder again.
+// before the folder was recorded. Otherwise a file may be there, or may still come, as the only copy of its rows. The
+// next load then uses the folder again. RecoverStaging calls it after it has found the folder empty.
 //
 // The record has forgotten the folder before. The request may be carried out much later, when a load that still used
 // the folder would lose its files.
@@ -549,10 +551,7 @@ func fileTracker(table *Table) string {
 // An error of the call is not an error of the load, because every file is accounted for. The folder stays in the
 // report.
 func (l *loadRun) cleanup(ctx context.Context) {
-	if l.way == hbase.PlainLoad || l.anyInDoubt() {
-		return
-	}
-	if l.recorded && !l.ended {
+	if l.way == hbase.PlainLoad || l.keep {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)

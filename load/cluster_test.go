@@ -459,7 +459,7 @@ func TestLoadCorruptFile(t *testing.T) {
 	if !errors.Is(err, ErrUnavailable) || !testwords.Names(err, "Failed to complete bulk load", "localhost:") {
 		t.Errorf("got %v", err)
 	}
-	if len(reported) != 0 || report.Staging != "" || !l.exists(good) || !l.exists(bad) {
+	if len(reported) != 0 || report.Staging == "" || !l.exists(good) || !l.exists(bad) {
 		t.Errorf("%d reported, report %+v", len(reported), report)
 	}
 	l.wantScan(table)
@@ -478,7 +478,7 @@ func TestStagedFilesComeBack(t *testing.T) {
 	if !errors.Is(err, ErrRefused) || !testwords.Names(err, others.URI+" belongs to "+testUser, "as tina") {
 		t.Errorf("got %v", err)
 	}
-	if len(reported) != 0 || report.Staging != "" || !root.exists(mine) || !root.exists(others) {
+	if len(reported) != 0 || report.Staging == "" || !root.exists(mine) || !root.exists(others) {
 		t.Errorf("%d reported, report %+v, files that exist: %v, %v", len(reported), report, root.exists(mine), root.exists(others))
 	}
 	root.wantScan(table)

@@ -94,7 +94,6 @@ func (l *loadRun) endStaging(ctx context.Context, staging string, forget func() 
 		err = forget()
 	}
 	if err == nil && empty { // what else is there belongs to nobody, such as a file that was cut meanwhile
-		l.left = nil
 		l.cleanup(ctx)
 	}
 	return err
@@ -176,7 +175,7 @@ func (l *loadRun) recover(ctx context.Context, files []*pendingFile, unclear boo
 		// A rename is one step: the file is in one of the two places even if it fails or the process is killed. The
 		// source's name is free, because HBase only moves the file away and back. Should it be taken after all, Rename
 		// refuses to overwrite. If it fails, for example because the server renames the file first, the file stays in
-		// left and in doubt, so the staging folder is not deleted.
+		// left, so the load has not ended, and the staging folder is kept.
 		if failed := l.fs.Rename(f.staged, f.path); failed != nil {
 			f.inDoubt = true
 			if _, at := l.fs.Stat(f.staged); errors.Is(at, fs.ErrNotExist) {
@@ -200,8 +199,7 @@ func (l *loadRun) recover(ctx context.Context, files []*pendingFile, unclear boo
 }
 
 // markInDoubt records that it is unknown where these files are, or that a server may still move them. While a file is
-// in doubt the staging folder is not deleted and the token is not cancelled: a server that wakes up would otherwise
-// lose the file or fail halfway.
+// in doubt the token is not cancelled, because a server that wakes up without it would fail halfway.
 func markInDoubt(files []*pendingFile) {
 	for _, f := range files {
 		f.inDoubt = true

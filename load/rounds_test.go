@@ -387,7 +387,7 @@ func TestCannotMoveBack(t *testing.T) {
 		}
 		return no
 	})
-	b.report.Staging = b.token
+	b.report.Staging, b.keep = b.token, true
 	_, err := b.run()
 	if !testwords.Names(err, b.token, b.group.files[0].URI) {
 		t.Errorf("got %v", err)
@@ -419,6 +419,21 @@ func TestMovedWhileItIsMovedBack(t *testing.T) {
 	}
 	if len(b.left) != 1 || !b.left[0].inDoubt {
 		t.Errorf("left: %+v", b.left)
+	}
+}
+
+// TestMovedBackWhileItIsLookedFor: a server may move a file from staging back to its source after the look there.
+func TestMovedBackWhileItIsLookedFor(t *testing.T) {
+	b := newBench(t, func(*bench) hbasetest.Answer { return no })
+	b.stage(0)
+	f := b.group.files[0]
+	b.fs = &lookedAt{FS: b.fs, looks: 2, do: func() {
+		if err := os.Rename(f.staged, f.path); err != nil {
+			t.Error(err)
+		}
+	}}
+	if place, err := b.locateFile(f); place != atSource || err != nil {
+		t.Errorf("it is at place %d, %v", place, err)
 	}
 }
 

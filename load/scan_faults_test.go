@@ -241,7 +241,7 @@ func (l *lab) bigAgain(b *big) {
 // has hbase:meta. What the first one had opens on the second, as soon as ZooKeeper's session has ended.
 func TestKilledServersWhileScanning(t *testing.T) {
 	testcluster.Use(t) // where no cluster is wanted, none is started
-	c, err := testcluster.Start(t.Context(), testcluster.Options{Dir: filepath.Join(t.TempDir(), "cluster"), RegionServers: 2, Session: 4000})
+	c, err := testcluster.Start(t.Context(), testcluster.Options{Dir: filepath.Join(t.TempDir(), "cluster"), RegionServers: 2, Session: 10000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -526,6 +526,37 @@ func TestFileThatIsThereTwice(t *testing.T) {
 	})
 }
 
+// TestReusedStagingIsKept: a load that is refused before its first request does not delete the staging folder of the
+// interrupted load before it, because a server that hung may have put a file there.
+func TestReusedStagingIsKept(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		died := errors.New("died")
+		hooks := s.hooks()
+		hooks.Staging = func(name string) error { hooks.Folder = name; return nil }
+		hooks.Before = func() error { return died }
+		file := s.write("1", "f", "a")
+		if _, err := s.load(hooks, file); !errors.Is(err, died) || hooks.Folder == "" {
+			s.Fatal(hooks.Folder, err)
+		}
+		_, staging := storage.SplitURI(hooks.Folder)
+		looks := 0
+		s.decide = func(c *simcluster.Call) (v simcluster.Verdict) {
+			if c.What == "stat" && strings.HasPrefix(c.On, path.Dir(staging)) {
+				if looks++; looks == 2 { // the first one finds the folder
+					v.Fate = simcluster.Refused
+				}
+			}
+			return v
+		}
+		if _, err := s.load(hooks, file); err == nil || looks < 2 {
+			s.Errorf("%d looks, %v", looks, err)
+		}
+		if _, err := s.fs.Stat(staging); err != nil {
+			s.Error(err)
+		}
+	})
+}
+
 // TestStagingIsUsedAgain: a load after an interrupted one uses its staging folder again, in which a server that hung may
 // still put a file. The folder is deleted when all files are in the table and none is there. If one that is nobody's is
 // there, it is only forgotten.

@@ -30,6 +30,7 @@ type arena struct {
 	bytes      int64 // of all chunks, free ones too, and of the index
 	limit      int64
 	data       int64 // of keys and payloads
+	sorted     int   // length of the index when it was sorted last
 	prefetched prefetched
 }
 
@@ -195,7 +196,7 @@ func (a *arena) reset() {
 		}
 	}
 	clear(a.chunks)
-	a.chunks, a.index, a.data = a.chunks[:0], a.index[:0], 0
+	a.chunks, a.index, a.data, a.sorted = a.chunks[:0], a.index[:0], 0, 0
 }
 
 // release frees the memory that holds no entry.

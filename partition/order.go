@@ -5,8 +5,14 @@ import "slices"
 // insertionSortMax is up to how many entries are sorted by comparison instead of by counting.
 const insertionSortMax = 32
 
-// sort orders the index by key, then by position.
-func (a *arena) sort() { a.sortByPrefix(a.index, 56, 0) }
+// sort orders the index by key, then by position. It must not be called again with more entries, because sortDeeper
+// replaces prefixes; if there are none, it does nothing.
+func (a *arena) sort() {
+	if a.sorted < len(a.index) {
+		a.sortByPrefix(a.index, 56, 0)
+		a.sorted = len(a.index)
+	}
+}
 
 // sortByPrefix sorts entries by the prefix's bytes from shift down, in place ("American flag"). The prefixes were taken
 // depth bytes into the keys, which are equal up to there.

@@ -20,7 +20,7 @@ type Shard struct {
 	entries int64 // that were spilled, and after Close all of them
 	full    bool  // another entry would go over the arena's limit
 	err     error // ends the shard
-	closed  bool
+	ended   bool  // by Sort or Close: no entry may follow
 	lent    poison.Lent
 }
 
@@ -29,7 +29,7 @@ var errShardClosed = errors.New("the sort's lane is closed")
 // Buffer returns an empty slice in the arena to which one entry can be appended: its key, then its payload. It is
 // valid until Commit or the next call of Buffer.
 func (l *Shard) Buffer() []byte {
-	if l.err != nil || l.closed {
+	if l.err != nil || l.ended {
 		return nil
 	}
 	if len(l.arena.tail()) < headerLen+l.reserve {
@@ -54,7 +54,7 @@ func (l *Shard) Commit(entry []byte, rowLen, keyLen int, pos EntryOrigin) error 
 	switch {
 	case l.err != nil:
 		return l.err
-	case l.closed:
+	case l.ended:
 		return errShardClosed
 	case rowLen < 1 || rowLen > keyLen || keyLen > MaxKey || keyLen > len(entry):
 		return fmt.Errorf("sort an entry of %d bytes with a key of %d and a row of %d: a key has 1 to %d",
@@ -128,7 +128,7 @@ func (l *Shard) Spill() (RunFile, error) {
 	switch {
 	case l.err != nil:
 		return RunFile{}, l.err
-	case l.closed:
+	case l.arena == nil:
 		return RunFile{}, errShardClosed
 	case l.sorter.persistent == nil:
 		return RunFile{}, errors.New("spill a lane: the sort keeps no runs")
@@ -141,6 +141,18 @@ func (l *Shard) Spill() (RunFile, error) {
 	}
 	l.full = false
 	return run.file(), nil
+}
+
+// Sort sorts the entries that the shard holds, so that Spill or Close does not have to. The shard refuses every further
+// entry.
+func (l *Shard) Sort() {
+	l.ended = true
+	if l.err != nil || l.arena == nil {
+		return
+	}
+	begun := time.Now()
+	l.arena.sort()
+	l.times.sort += time.Since(begun)
 }
 
 // spill sorts the arena, writes it as a run and empties it.
@@ -173,10 +185,10 @@ func (l *Shard) Busy() time.Duration { return l.times.sort + l.times.spill }
 // Close ends the shard. It sorts the entries that the shard still holds, in the caller's goroutine. A second Close does
 // nothing.
 func (l *Shard) Close() error {
-	if l.closed || l.arena == nil {
+	l.ended = true
+	if l.arena == nil {
 		return nil
 	}
-	l.closed = true
 	a := l.arena
 	l.arena, l.writer = nil, nil
 	if l.err != nil || len(a.index) == 0 {

@@ -64,6 +64,9 @@ func sortEntries(t testing.TB, o SortOptions, entries []Entry) *Sorted {
 					t.Error(err)
 				}
 			}
+			if n%2 == 0 {
+				shard.Sort()
+			}
 			if err := shard.Close(); err != nil {
 				t.Error(err)
 			}
@@ -196,6 +199,10 @@ func TestLanesRefuseWhatTheyCannotTake(t *testing.T) {
 	}
 	if err := commit(shard, append(shard.Buffer(), bytes.Repeat([]byte("k"), MaxKey)...), MaxKey, EntryOrigin{}); err != nil {
 		t.Errorf("the longest key: %v", err)
+	}
+	shard.Sort()
+	if err := one(shard, 3); err == nil {
+		t.Error("a sorted lane took an entry")
 	}
 	for range 2 {
 		if err := shard.Close(); err != nil {

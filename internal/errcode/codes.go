@@ -645,8 +645,8 @@ var Table = []Chapter{
 			"Rerun the command; it finds out what is missing.",
 			nil},
 		{LoadLost, Refused,
-			"Loaded rows can't be read: a delete marker hides them, their TTL has expired, or the table was dropped or " +
-				"truncated.",
+			"Loaded rows can't be read: a delete marker hides them, their TTL has expired, or the table was dropped, " +
+				"truncated or restored, or disabled and enabled while a region server hung.",
 			"Do what the message says. `--force` writes and loads the rows again.",
 			nil},
 		{LoadUnsure, Refused,

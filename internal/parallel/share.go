@@ -11,6 +11,13 @@ import (
 // time. Share ends with the first error of do or of ctx.
 func Share[W, T any](ctx context.Context, workers []W, items []T,
 	do func(ctx context.Context, worker W, item T) error) error {
+	return ShareThen(ctx, workers, items, do, func(W) {})
+}
+
+// ShareThen is Share, and calls then with each worker as soon as there is no further item for it, unless an item has
+// failed or ctx has ended.
+func ShareThen[W, T any](ctx context.Context, workers []W, items []T,
+	do func(ctx context.Context, worker W, item T) error, then func(worker W)) error {
 	group, ctx := errgroup.WithContext(ctx)
 	var given atomic.Int64
 	for _, w := range workers {
@@ -23,6 +30,9 @@ func Share[W, T any](ctx context.Context, workers []W, items []T,
 				if err := do(ctx, w, items[i]); err != nil {
 					return err
 				}
+			}
+			if ctx.Err() == nil {
+				then(w)
 			}
 			return ctx.Err()
 		})

@@ -39,6 +39,39 @@ func TestShare(t *testing.T) {
 	}
 }
 
+// TestShareThen: each worker is done once, after its last item; none is if an item fails.
+func TestShareThen(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var failed error
+	last := map[int]string{}
+	do := func(_ context.Context, worker, _ int) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if last[worker] == "done" {
+			t.Errorf("worker %d was done, and gets an item", worker)
+		}
+		last[worker] = "item"
+		return failed
+	}
+	then := func(worker int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if last[worker] == "done" {
+			t.Errorf("worker %d is done twice", worker)
+		}
+		last[worker] = "done"
+	}
+	if err := ShareThen(t.Context(), []int{1, 2}, make([]int, 100), do, then); err != nil || last[1] != "done" || last[2] != "done" {
+		t.Errorf("%v, %v", last, err)
+	}
+	clear(last)
+	failed = errors.New("broken")
+	if err := ShareThen(t.Context(), []int{1}, make([]int, 1), do, then); !errors.Is(err, failed) || last[1] != "item" {
+		t.Errorf("%v, %v", last, err)
+	}
+}
+
 // TestShareEnds: after an error, or the end of the context, no further item is given out.
 func TestShareEnds(t *testing.T) {
 	t.Parallel()

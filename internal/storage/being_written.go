@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 )
 
 // openFiles is a file system that knows which files are being written. HDFS is one.
@@ -47,9 +46,9 @@ func (h *hdfsFS) isBeingWritten(name string) (bool, error) {
 	switch {
 	case err == nil:
 		return !closed, nil
-	case errors.As(err, &remote) && strings.HasSuffix(remote.class, ".FileNotFoundException"):
+	case errors.As(err, &remote) && remote.class == classNotFound:
 		return false, nil
-	case remote != nil && strings.HasSuffix(remote.class, ".AccessControlException"):
+	case remote != nil && remote.denies():
 		err = fmt.Errorf("%w: %w", fs.ErrPermission, err)
 	}
 	return false, fmt.Errorf("ask whether %s is being written: %w", h.URI(name), err)

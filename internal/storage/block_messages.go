@@ -7,14 +7,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The messages of Hadoop's datatransfer.proto, as far as checking a block needs them. As in protobuf, the last value of
+// The messages of Hadoop's datatransfer.proto, as far as reading a block needs them. As in protobuf, the last value of
 // a repeated scalar field counts, messages are merged, and a field with another type than its own is unknown.
-
-// readRequest is a READ_BLOCK request: a part of a block.
-type readRequest struct {
-	block          blockID
-	offset, length int64
-}
 
 // blockID names a block. Its number is unique only within its pool, which belongs to a NameNode.
 type blockID struct {
@@ -32,69 +26,12 @@ const (
 	maxOperation    = 64 << 10
 )
 
-// parseOperation returns the request of a READ_BLOCK operation; false if b does not hold the whole operation.
-func parseOperation(b []byte) (readRequest, bool) {
-	if !beginsRead(b) {
-		return readRequest{}, false
-	}
-	length, n := binary.Uvarint(b[operationLead:])
-	if n <= 0 || length != uint64(len(b)-operationLead-n) {
-		return readRequest{}, false
-	}
-	r, err := parseReadRequest(b[operationLead+n:])
-	return r, err == nil
-}
-
-// beginsRead reports whether b begins a READ_BLOCK operation.
-func beginsRead(b []byte) bool {
-	return len(b) >= operationLead && binary.BigEndian.Uint16(b) == transferVersion && b[2] == readBlock
-}
-
-// parseReadRequest reads an OpReadBlockProto.
-func parseReadRequest(b []byte) (readRequest, error) {
-	var r readRequest
-	err := eachField(b, func(f field) error {
-		switch f.key() {
-		case bytesField(1): // ClientOperationHeaderProto
-			return parseOperationHeader(f.bytes, &r.block)
-		case varintField(2):
-			r.offset = int64(f.number)
-		case varintField(3):
-			r.length = int64(f.number)
-		}
-		return nil
-	})
-	if err == nil && (r.offset < 0 || r.length < 0 || r.offset+r.length < 0) {
-		err = malformedf("a request for %d bytes from %d on", r.length, r.offset)
-	}
-	return r, err
-}
-
-// parseOperationHeader finds the ExtendedBlockProto, which is nested two messages deep.
-func parseOperationHeader(b []byte, block *blockID) error {
-	return eachField(b, func(client field) error {
-		if client.key() != bytesField(1) { // BaseHeaderProto
-			return nil
-		}
-		return eachField(client.bytes, func(base field) error {
-			if base.key() != bytesField(1) { // ExtendedBlockProto
-				return nil
-			}
-			return parseBlock(base.bytes, block)
-		})
-	})
-}
-
-func parseBlock(b []byte, block *blockID) error {
-	return eachField(b, func(f field) error {
-		switch f.key() {
-		case bytesField(1):
-			block.pool = string(f.bytes)
-		case varintField(2):
-			block.number = f.number
-		}
-		return nil
-	})
+// operation is the READ_BLOCK operation for the request: OpReadBlockProto{1 ClientOperationHeaderProto{1
+// BaseHeaderProto{1 block, 2 token}, 2 client}, 2 offset, 3 length}.
+func (r *readRequest) operation(b *locatedBlock, client string) []byte {
+	header := message(nil).bytes(1, message(nil).bytes(1, b.block).bytes(2, b.token)).text(2, client)
+	op := message(nil).bytes(1, header).number(2, uint64(r.offset)).number(3, uint64(r.length))
+	return protowire.AppendBytes([]byte{0, transferVersion, readBlock}, op)
 }
 
 // blockResponse is a BlockOpResponseProto.

@@ -8,8 +8,6 @@ import (
 	"io"
 
 	"bulkload/internal/poison"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // A DataNode answers a READ_BLOCK request with one message and then packets, the last of which has no data:
@@ -21,20 +19,26 @@ import (
 // data, the last of which may be shorter. The DataNode sends checksums as they are on its disk and compares nothing, so
 // the client must.
 
-// blockStream reads such an answer and returns its bytes unchanged, but only those of chunks with the right checksum.
+// blockStream reads such an answer from one DataNode, and returns only the data of chunks with the right checksum.
 type blockStream struct {
-	in      io.Reader
-	request readRequest
-	bare    bool // accept a replica without checksums
+	in io.ReadCloser
+	readRequest
+	bare    bool   // accept a replica without checksums
+	address string // the DataNode's
 
 	begun, ended bool
 	sums         checksums
-	at           int64  // position in the block at which the next data must begin
+	at           int64  // position in the block at which the next packet must begin
+	next         int64  // position in the block of the next byte to be returned
 	buf          []byte // the current message or packet
-	joined       []byte // memory for joined packets
 	out          []byte // bytes still to be returned
-	follow       []byte // bytes to be returned after out
 	err          error  // the error to be returned after these
+}
+
+// readRequest is a part of a block, up to the block's end.
+type readRequest struct {
+	block          blockID
+	offset, length int64
 }
 
 // checksums describe how a replica's data is checksummed.
@@ -89,40 +93,23 @@ func malformedf(format string, args ...any) error {
 }
 
 func (s *blockStream) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	for len(s.out) == 0 {
-		if s.out, s.follow = s.follow, nil; len(s.out) > 0 {
-			break
-		}
+	for len(s.out) == 0 && len(p) > 0 {
 		if s.err != nil {
 			return 0, s.err
 		}
-		s.err = s.next()
+		switch {
+		case !s.begun:
+			s.begun, s.err = true, s.response()
+		case s.ended:
+			s.err = io.EOF
+		default:
+			s.err = s.packet()
+		}
 	}
 	n := copy(p, s.out)
 	s.out = s.out[n:]
+	s.next += int64(n)
 	return n, nil
-}
-
-// next reads the message or a packet. Even after an error, out may have sound bytes that precede it.
-func (s *blockStream) next() error {
-	s.reuse()
-	switch {
-	case s.ended:
-		return io.EOF
-	case s.begun:
-		return s.packets()
-	}
-	s.begun = true
-	return s.response()
-}
-
-// reuse makes room in buf for the next message or packet.
-func (s *blockStream) reuse() {
-	poison.Bytes(s.buf[:len(s.buf):len(s.buf)])
-	s.buf = s.buf[:0]
 }
 
 // fill reads until buf has n bytes.
@@ -152,11 +139,7 @@ func (s *blockStream) response() error {
 	if err != nil {
 		return err
 	}
-	if err := s.begin(r); err != nil {
-		return err
-	}
-	s.out = s.buf
-	return nil
+	return s.begin(r)
 }
 
 // begin checks the DataNode's description of the data that follows.
@@ -172,8 +155,8 @@ func (s *blockStream) begin(r blockResponse) error {
 		return malformedf("checksums of type %d", c.kind)
 	case c.chunk < 1 || c.chunk > maxPacket:
 		return malformedf("%d bytes for each checksum", c.chunk)
-	case c.first < 0 || c.first > s.request.offset || c.first <= s.request.offset-c.chunk:
-		return malformedf("data begins at byte %d of the block, asked for was byte %d", c.first, s.request.offset)
+	case c.first < 0 || c.first > s.offset || c.first <= s.offset-c.chunk:
+		return malformedf("data begins at byte %d of the block, asked for was byte %d", c.first, s.offset)
 	case c.kind == checksumNone && !s.bare:
 		return errBare
 	}
@@ -181,111 +164,39 @@ func (s *blockStream) begin(r blockResponse) error {
 	return nil
 }
 
-// packet is a packet whose data is cut off at the first damaged chunk.
-type packet struct {
-	raw, sums, data []byte
-	header          packetHeader
-}
-
-const (
-	smallPacket = 16 << 10 // bytes of data
-	joinedData  = 64 << 10 // bytes of data up to which small packets are joined
-)
-
-// small reports whether a packet costs more than its bytes.
-func (p *packet) small() bool { return !p.header.last && len(p.data) <= smallPacket }
-
-// packets reads a packet and joins small ones. A DataNode whose connections are protected sends 4 KiB at a time
-// (io.file.buffer.size), and the library has a cost for each packet.
-func (s *blockStream) packets() error {
-	first, err := s.packet()
-	if err != nil || !first.small() {
-		s.out = first.raw
-		return err
-	}
-	front := packetLead + joinedHeader + int((joinedData+s.sums.chunk-1)/s.sums.chunk)*checksumSize
-	if cap(s.joined) < front+joinedData {
-		s.joined = make([]byte, 0, front+joinedData)
-	}
-	poison.Bytes(s.joined)
-	j := joining{front: front, sumsEnd: packetLead + joinedHeader, buf: s.joined[:front], first: first.header.offset}
-	j.add(first)
-	for int64(len(j.buf)-front)%s.sums.chunk == 0 && len(j.buf)-front+smallPacket <= joinedData {
-		s.reuse()
-		next, err := s.packet()
-		if err != nil || !next.small() {
-			s.out, s.follow = j.packet(), next.raw
-			return err
-		}
-		j.add(next)
-	}
-	s.out = j.packet()
-	return nil
-}
-
-// joining joins packets: it writes checksums from the left, and data from front on.
-type joining struct {
-	buf            []byte
-	front, sumsEnd int
-	first          int64 // position of the data in the block
-}
-
-func (j *joining) add(p packet) {
-	j.sumsEnd += copy(j.buf[j.sumsEnd:j.front], p.sums)
-	j.buf = append(j.buf, p.data...)
-}
-
-// joinedHeader is the size of a PacketHeaderProto with offset, number, last and length.
-const joinedHeader = 9 + 9 + 2 + 5
-
-// packet returns the joined packet. Its number is 0, because a reader does not use it.
-func (j *joining) packet() []byte {
-	sums := j.buf[packetLead+joinedHeader : j.sumsEnd]
-	data := j.buf[j.front:]
-	from := j.front - len(sums) - joinedHeader - packetLead
-	copy(j.buf[from+packetLead+joinedHeader:], sums)
-	h := binary.BigEndian.AppendUint32(j.buf[from:from], uint32(4+len(sums)+len(data)))
-	h = binary.BigEndian.AppendUint16(h, joinedHeader)
-	h = binary.LittleEndian.AppendUint64(append(h, 1<<3|byte(protowire.Fixed64Type)), uint64(j.first))
-	h = binary.LittleEndian.AppendUint64(append(h, 2<<3|byte(protowire.Fixed64Type)), 0)
-	h = append(h, 3<<3|byte(protowire.VarintType), 0)
-	binary.LittleEndian.AppendUint32(append(h, 4<<3|byte(protowire.Fixed32Type)), uint32(len(data)))
-	return j.buf[from:]
-}
-
-// packet reads a packet and compares its checksums. With an error, it returns the data before the damage.
-func (s *blockStream) packet() (packet, error) {
+// packet reads a packet and compares its checksums. Even with an error, out may have data that precedes the damage.
+func (s *blockStream) packet() error {
+	poison.Bytes(s.buf[:len(s.buf):len(s.buf)])
+	s.buf = s.buf[:0]
 	if err := s.fill(packetLead); err != nil {
-		return packet{}, err
+		return err
 	}
 	length, header := int64(int32(binary.BigEndian.Uint32(s.buf))), int64(binary.BigEndian.Uint16(s.buf[4:]))
 	if length < 4 || length+header > maxPacket {
-		return packet{}, malformedf("a packet of %d bytes", length)
+		return malformedf("a packet of %d bytes", length)
 	}
 	if err := s.fill(int(packetLead + header + length - 4)); err != nil {
-		return packet{}, err
+		return err
 	}
 	h, err := parsePacketHeader(s.buf[packetLead : packetLead+header])
 	if err != nil {
-		return packet{}, err
+		return err
 	}
 	if err := s.fits(h, length-4); err != nil {
-		return packet{}, err
+		return err
 	}
 	s.ended = h.last
 	data := packetLead + header + s.sums.size(h.length)
-	p := packet{header: h, sums: s.buf[packetLead+header : data]}
-	sound, err := s.verify(p.sums, s.buf[data:])
-	if err == nil || sound > 0 {
-		p.raw, p.data = s.buf[:data+sound], s.buf[data:data+sound]
-	}
+	sound, err := s.verify(s.buf[packetLead+header:data], s.buf[data:])
+	// The first chunk may begin before the requested part.
+	s.out = s.buf[data+min(max(s.offset-s.at, 0), sound) : data+sound]
 	s.at += h.length
-	return p, err
+	return err
 }
 
 // fits checks a packet's header against its length and its position in the block.
 func (s *blockStream) fits(h packetHeader, payload int64) error {
-	end := s.request.offset + s.request.length
+	end := s.offset + s.length
 	switch {
 	case h.length < 0 || h.length+s.sums.size(h.length) != payload:
 		return malformedf("a packet of %d bytes of checksums and data says it has %d of data", payload, h.length)

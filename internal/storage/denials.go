@@ -80,7 +80,7 @@ func (d denial) covers(name string) bool {
 
 // remember keeps a refusal if it is a denial.
 func (n *rpcClient) remember(e *remoteError) {
-	if !strings.HasSuffix(e.class, ".AccessControlException") {
+	if !e.denies() {
 		return
 	}
 	d, ok := parseDenial(e.message)

@@ -163,7 +163,7 @@ func (e *excludedNodes) watched(dial dialFunc) dialFunc {
 	}
 }
 
-// writtenConn is a connection to the first DataNode of a pipeline, or to one that is read from.
+// writtenConn is a connection to the first DataNode of a pipeline.
 type writtenConn struct {
 	net.Conn
 	nodes   *excludedNodes

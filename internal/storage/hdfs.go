@@ -24,13 +24,15 @@ import (
 )
 
 // hdfsFS is HDFS as one user sees it. The library's client has one connection to the active NameNode, for one call at a
-// time, and one connection to a DataNode for each open file.
+// time. Each open file has a connection to a DataNode.
 type hdfsFS struct {
 	client      *hdfs.Client
 	uri         string // hdfs://authority; see oneName
 	user        string // the full name
 	names       *rpcClient
 	blocks      *transfers
+	clientName  string // of the library's client, for the DataNodes' logs
+	byHostname  bool   // DataNodes are dialed by their host names
 	timeouts    timeouts
 	replication int
 	blockSize   int64
@@ -59,13 +61,13 @@ func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, who 
 		blocks.dial = p.tokens()
 	}
 	h := &hdfsFS{uri: "hdfs://" + oneName(conf, authority, addresses), user: user, names: names, blocks: blocks,
-		timeouts: p, replicas: &replicas{}}
+		byHostname: conf.Get("dfs.client.use.datanode.hostname", "") == "true", timeouts: p, replicas: &replicas{}}
 	options := hdfs.ClientOptions{
 		Addresses:           addresses,
 		User:                user,
-		UseDatanodeHostname: conf.Get("dfs.client.use.datanode.hostname", "") == "true",
+		UseDatanodeHostname: h.byHostname,
 		NamenodeDialFunc:    names.connect,
-		DatanodeDialFunc:    h.replicas.checked(names.nodes.watched(blocks.connect)),
+		DatanodeDialFunc:    names.nodes.watched(blocks.connect),
 	}
 	if err := h.connect(options); err != nil {
 		return nil, err
@@ -109,7 +111,7 @@ func (h *hdfsFS) connect(options hdfs.ClientOptions) error {
 	for {
 		client, err := hdfs.NewClient(options)
 		if err == nil {
-			h.client = client
+			h.client, h.clientName = client, client.Name()
 			return nil
 		}
 		if unknownHosts(options.Addresses) {
@@ -163,7 +165,7 @@ func (h *hdfsFS) Open(name string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &hdfsFile{fs: h, name: name, examined: h.replicas.latest.Load()}
+	f := &hdfsFile{fs: h, name: name}
 	if err := f.open(); err != nil {
 		return nil, err
 	}

@@ -122,8 +122,8 @@ func (c *timedConn) answered(err error) error {
 // SetDeadline does nothing: the library sets "never" on every new connection.
 func (c *timedConn) SetDeadline(time.Time) error { return nil }
 
-// smallReads is how much to read at once if less is asked for. A packet of a block begins with three small pieces: its
-// lengths, its header and its checksums. The data after them is read directly, without the buffer.
+// smallReads is how much to read at once if less is asked for. A packet of a block begins with its lengths. Most of
+// what follows is read directly, without the buffer.
 const smallReads = 4 << 10
 
 // packetConn is a connection to a DataNode.

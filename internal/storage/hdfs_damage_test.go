@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -158,7 +157,7 @@ func damagedSums(t *testing.T, d *damaged) {
 }
 
 func damagedOneOfTwo(t *testing.T, d *damaged) {
-	for i := range 2 { // the library first asks a DataNode that has not failed it yet
+	for i := range 2 { // a reader first asks a DataNode that has not failed it yet
 		name, content, replicas := d.file(t, 300_000, 2)
 		flip(t, replicas[i].Data, 150_000)
 		flip(t, replicas[i].Sums, metaLead+4*500)
@@ -178,17 +177,13 @@ func damagedOneOfTwo(t *testing.T, d *damaged) {
 func (d *damaged) wantReported(t *testing.T, name string, bad testcluster.Replica) {
 	t.Helper()
 	h := d.fsys.(*hdfsFS)
-	if h.replicas.latest.Load() == 0 { // the other one was read
-		return
-	}
-	a, err := h.names.call(t.Context(), "getBlockLocations", message(nil).text(1, name).number(2, 0).number(3, 1<<30))
+	found, err := h.locate(name)
 	check(t, err)
-	blocks, err := parseLocations(a.body)
-	check(t, err)
-	found := h.replicas.newDamages(0)
-	for _, r := range blocks[0].replicas {
-		if slices.Contains(r.addresses, found[len(found)-1].address) && found[len(found)-1].block == blocks[0].block {
-			t.Errorf("the NameNode still gives out the damaged replica of %s on %v", bad.Block(), r.addresses)
+	for _, r := range found.blocks[0].replicas {
+		for _, note := range d.said {
+			if strings.Contains(note, found.blocks[0].id.String()+" ") && strings.Contains(note, "on DataNode "+r.address+" is damaged") {
+				t.Errorf("the NameNode still gives out the damaged replica of %s on %s", bad.Block(), r.address)
+			}
 		}
 	}
 }

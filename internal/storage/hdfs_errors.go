@@ -17,7 +17,7 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 )
 
-// failure says whether to try again after an error of the client library.
+// failure says whether to try again after an error of a call.
 type failure int
 
 const (
@@ -41,9 +41,6 @@ var retryableExceptions = map[string]bool{
 // noDataNodes is the text of BlockManager.chooseTarget4NewBlock, in a plain IOException, if no DataNode is up or has
 // room.
 const noDataNodes = "could only be written to 0 of the "
-
-// noReplica is the library's text for a block without a DataNode that the NameNode knows to be up.
-const noReplica = "no available datanodes"
 
 // isFinal reports a refusal that needs a person: by a server that does not let us in, or by us. Other errors may be
 // joined with it, for example those of another server, or of a later use of the connection; they don't make it less
@@ -69,9 +66,9 @@ func kindOf(err error) failure {
 	}
 	var network net.Error
 	switch {
-	case strings.HasPrefix(cause.Error(), noNameNode), cause.Error() == noReplica:
+	case strings.HasPrefix(cause.Error(), noNameNode), errors.Is(cause, errNoReplica):
 		return notDone
-	case isCut(cause), errors.As(cause, &network):
+	case isCut(cause), errors.As(cause, &network), errors.Is(cause, ErrUnavailable):
 		return uncertain
 	}
 	return refused
@@ -86,7 +83,7 @@ func rootCause(err error) error {
 	return err
 }
 
-// explain turns an error of the library into the form that this package promises.
+// explain turns an error of the library, or of one of our calls, into the form that this package promises.
 func (h *hdfsFS) explain(op, name string, err error) error {
 	cause := rootCause(err)
 	var remote hdfs.Error
@@ -100,7 +97,7 @@ func (h *hdfsFS) explain(op, name string, err error) error {
 	case block != nil:
 		cause = errcode.HDFSBlockMissing.Errorf("%w: %s: %w: %w", ErrUnavailable, h.uri, ErrDataNode, block)
 	case kindOf(err) != refused:
-		text := strings.TrimPrefix(cause.Error(), noNameNode)
+		text := strings.TrimPrefix(strings.TrimPrefix(cause.Error(), noNameNode), ErrUnavailable.Error()+": ")
 		if isRemote {
 			text = remoteText(remote.Exception(), remote.Message())
 		}
@@ -118,14 +115,14 @@ func (h *hdfsFS) explain(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: printable.Name(name), Err: cause}
 }
 
-// codeOfRemote is the code for an exception of the NameNode, or for an error of the library.
+// codeOfRemote is the code for an exception of the NameNode, or for another error of a call.
 func codeOfRemote(text string) errcode.Code {
 	switch {
 	case strings.Contains(text, "SafeModeException"):
 		return errcode.HDFSDown
 	case strings.Contains(text, noDataNodes):
 		return errcode.HDFSNoDataNode
-	case strings.Contains(text, noReplica):
+	case strings.Contains(text, errNoReplica.Error()):
 		return errcode.HDFSBlockMissing
 	case strings.Contains(text, "QuotaExceededException"):
 		return errcode.HDFSQuota
@@ -141,8 +138,8 @@ func remoteText(class, message string) string {
 	return class[strings.LastIndexByte(class, '.')+1:] + ": " + text
 }
 
-// call makes a call of the library. Within timeouts.retry it repeats the call after an error that shows that it was not
-// done and, if repeatable, after one that leaves this uncertain.
+// call makes a call of the library, or one of ours. Within timeouts.retry it repeats the call after an error that shows
+// that it was not done and, if repeatable, after one that leaves this uncertain.
 func (h *hdfsFS) call(op, name string, repeatable bool, f func() error) error {
 	begun := time.Now()
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {

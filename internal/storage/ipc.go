@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -146,6 +147,24 @@ type response struct {
 type remoteError struct{ class, message string }
 
 func (e *remoteError) Error() string { return remoteText(e.class, e.message) }
+
+// Exception and the next methods are those of hdfs.Error, the library's form of the same.
+func (e *remoteError) Exception() string { return e.class }
+
+// Message is the exception's text, with the stack trace.
+func (e *remoteError) Message() string { return e.message }
+
+// Method is empty: the error's text names it.
+func (e *remoteError) Method() string { return "" }
+
+// Desc is empty.
+func (e *remoteError) Desc() string { return "" }
+
+// classNotFound is the exception for a file that does not exist, or is a folder.
+const classNotFound = "java.io.FileNotFoundException"
+
+// denies reports whether the exception is that of a missing right. Its package differs.
+func (e *remoteError) denies() bool { return strings.HasSuffix(e.class, ".AccessControlException") }
 
 // later reports whether the NameNode says that it did nothing and may do it later, or that another one may.
 func (e *remoteError) later() bool { return retryableExceptions[e.class] }

@@ -292,18 +292,18 @@ func FuzzNameNodeAnswers(f *testing.F) {
 			_ = k.digest()
 		}
 		clearBool(slices.Clone(b), 6)
-		blocks, err := parseLocations(b)
+		found, err := parseLocations(b, false)
 		if err != nil {
 			return
 		}
-		for _, l := range blocks {
+		for _, l := range found.blocks {
 			for _, r := range l.replicas {
-				m := l.damaged([]damage{{1, l.block, r.addresses[0]}})
+				m := l.damaged([]string{r.address})
 				if m == nil {
 					continue
 				}
-				if back, err := parseLocated(m); err != nil || back.block != l.block {
-					t.Fatalf("%v is reported as %v, %v", l.block, back.block, err)
+				if back, err := parseLocated(m, false); err != nil || back.id != l.id {
+					t.Fatalf("%v is reported as %v, %v", l.id, back.id, err)
 				}
 			}
 		}

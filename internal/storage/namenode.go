@@ -12,7 +12,7 @@ import (
 	"bulkload/internal/sasl"
 )
 
-// rpcClient connects to the NameNodes of a file system, for the client library and for calls that the library lacks.
+// rpcClient connects to the NameNodes of a file system, for the client library and for our own calls.
 type rpcClient struct {
 	*security
 	addresses []string
@@ -26,11 +26,11 @@ type rpcClient struct {
 	peers map[string]bool // the remote addresses of the connections
 	// why the last connection could not be opened, or has ended, by address; nil while it is open
 	failures map[string]error
-	encrypts bool      // DataNodes want encrypted connections, by the servers' defaults
-	active   int       // index in addresses of the one that answered last
-	idle     *callConn // for our next call; nil if there is none
-	closed   bool      // no connection is kept any more
-	denials  []denial  // those of the library's calls, the newest last
+	encrypts bool        // DataNodes want encrypted connections, by the servers' defaults
+	active   int         // index in addresses of the one that answered last
+	idle     []*callConn // for our next calls, in the order of their last use
+	closed   bool        // no connection is kept any more
+	denials  []denial    // the newest last
 }
 
 // connect is the library's dialer.

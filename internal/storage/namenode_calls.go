@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 )
 
-// The client library lacks some calls, such as those for tokens. They use separate connections, one of which is kept
-// for the next call.
+// The client library lacks some calls, such as those for tokens, and makes one call at a time. Ours use separate
+// connections, which are kept for the next calls.
 
 // answer is the answer to one of our calls, and the address of the NameNode.
 type answer struct {
@@ -29,6 +30,9 @@ type callConn struct {
 // keptIdle is how long an idle connection is kept for the next call: as long as Hadoop's client keeps one
 // (ipc.client.connection.maxidletime).
 const keptIdle = 10 * time.Second
+
+// maxIdle is how many idle connections are kept at most.
+const maxIdle = 16
 
 // call makes one of our calls at the active NameNode. If no NameNode answers at the moment, the error is
 // ErrUnavailable.
@@ -99,7 +103,10 @@ func (n *rpcClient) newCallConn(ctx context.Context, address string) (*callConn,
 func (n *rpcClient) callOn(c *callConn, method string, request message) (answer, error) {
 	body, err := c.ask(method, request)
 	var remote *remoteError
-	if err == nil || errors.As(err, &remote) {
+	if errors.As(err, &remote) {
+		n.remember(remote)
+	}
+	if err == nil || remote != nil {
 		n.keep(c)
 	} else {
 		c.Close() // err is the one to report
@@ -128,43 +135,44 @@ func (c *callConn) ask(method string, request message) ([]byte, error) {
 	return r.body, nil
 }
 
-// takeIdle takes the kept connection, if it is to this NameNode and was used recently.
+// takeIdle takes the kept connection to this NameNode that was used last, if that was recently.
 func (n *rpcClient) takeIdle(address string) *callConn {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	c := n.idle
-	if c == nil || c.address != address {
-		return nil
+	n.idle = slices.DeleteFunc(n.idle, func(c *callConn) bool {
+		old := time.Since(c.used) >= keptIdle
+		if old {
+			c.Close()
+		}
+		return old
+	})
+	for i, c := range slices.Backward(n.idle) {
+		if c.address == address {
+			n.idle = slices.Delete(n.idle, i, i+1)
+			return c
+		}
 	}
-	n.idle = nil
-	if time.Since(c.used) >= keptIdle {
-		c.Close()
-		return nil
-	}
-	return c
+	return nil
 }
 
-// keep keeps a connection in place of the kept one.
+// keep keeps a connection for the next call.
 func (n *rpcClient) keep(c *callConn) {
 	c.used = time.Now()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.closed {
+	if n.closed || len(n.idle) == maxIdle {
 		c.Close()
 		return
 	}
-	if n.idle != nil {
-		n.idle.Close()
-	}
-	n.idle = c
+	n.idle = append(n.idle, c)
 }
 
-// close closes the kept connection, and keeps no other.
+// close closes the kept connections, and keeps no other.
 func (n *rpcClient) close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.idle != nil {
-		n.idle.Close()
+	for _, c := range n.idle {
+		c.Close()
 	}
 	n.idle, n.closed = nil, true
 }

@@ -11,10 +11,11 @@ import (
 	"time"
 )
 
-// busyNameNode is a NameNode without security that returns an empty answer to each call, and closes a connection after
+// busyNameNode is a NameNode without security that returns the same answer to each call, and closes a connection after
 // some.
 type busyNameNode struct {
 	net.Listener
+	answer   atomic.Pointer[message] // nil: an empty one
 	accepted atomic.Int64
 	most     int32 // calls of a connection
 }
@@ -52,7 +53,11 @@ func (a *busyNameNode) serve(c net.Conn) {
 		if err != nil || call == contextCall {
 			continue
 		}
-		if _, err := c.Write(replyFrame(call, nil)); err != nil {
+		var body message
+		if b := a.answer.Load(); b != nil {
+			body = *b
+		}
+		if _, err := c.Write(replyFrame(call, body)); err != nil {
 			return
 		}
 		answered++
@@ -82,24 +87,41 @@ func TestLostNameNodeIsNamed(t *testing.T) {
 	}
 }
 
-// TestCallsShareAConnection: reports of damaged replicas, with two calls for each file, share a connection.
-func TestCallsShareAConnection(t *testing.T) {
+// TestCallsShareConnections: calls one after another share a connection, and as many connections are kept as calls were
+// made at a time.
+func TestCallsShareConnections(t *testing.T) {
 	a := newBusyNameNode(t, 1000)
 	n := a.client()
-	damaged := []damage{{number: 1}}
+	ask := func() {
+		t.Helper()
+		_, err := n.call(t.Context(), "getBlockLocations", message(nil))
+		check(t, err)
+	}
+	accepted := func(want int64, when string) {
+		t.Helper()
+		if got := a.accepted.Load(); int64(got) != want {
+			t.Errorf("%d connections %s, want %d", got, when, want)
+		}
+	}
 	for range 10 {
-		check(t, n.reportBadBlocks(t.Context(), "/f", 1, damaged))
+		ask()
 	}
-	if got := a.accepted.Load(); got != 1 {
-		t.Errorf("%d connections for 10 files, want 1", got)
+	accepted(1, "for 10 calls")
+	taken := n.takeIdle(a.Addr().String())
+	ask()
+	n.keep(taken)
+	ask()
+	accepted(2, "for two calls at a time")
+	for _, c := range n.idle {
+		c.used = time.Now().Add(-keptIdle)
 	}
-	n.idle.used = time.Now().Add(-keptIdle)
-	check(t, n.reportBadBlocks(t.Context(), "/f", 1, damaged))
-	if got := a.accepted.Load(); got != 2 {
-		t.Errorf("%d connections after a pause, want 2", got)
+	ask()
+	accepted(3, "after a pause")
+	if len(n.idle) != 1 {
+		t.Errorf("%d idle connections, want 1", len(n.idle))
 	}
 	n.close()
-	check(t, n.reportBadBlocks(t.Context(), "/f", 1, damaged))
+	ask()
 	if n.idle != nil {
 		t.Error("a connection is kept after the end")
 	}

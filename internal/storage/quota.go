@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 )
 
 // Quota is the limits and the use of a directory, with everything below it. A limit of NoQuota means no limit.
@@ -57,7 +56,7 @@ func (h *hdfsFS) Quota(ctx context.Context, name string) (Quota, error) {
 		q.Replication = h.replication
 	}
 	var remote *remoteError
-	if errors.As(err, &remote) && strings.HasSuffix(remote.class, ".AccessControlException") {
+	if errors.As(err, &remote) && remote.denies() {
 		err = fmt.Errorf("%w: %w", fs.ErrPermission, err)
 	}
 	if err != nil {

@@ -7,24 +7,19 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
+	"time"
 )
 
 // ErrChecksum marks errors of a file of which HDFS has no sound replica: the data on its DataNodes' disks does not
 // match the checksums.
 var ErrChecksum = errors.New("no replica matches its checksums")
 
-// replicas remembers, for one file system, which replicas could not be read, and why. The client library asks one
-// DataNode after another and reports only the last answer; replicas keeps all of them.
+// replicas remembers, for one file system, which DataNodes failed a reader.
 type replicas struct {
 	mu     sync.Mutex
-	failed map[readRequest][]replicaFailure
-	bare   map[blockID]bool // read without checksums, because no replica has any
-	noted  map[string]bool  // messages that were already logged
-	log    *slog.Logger     // nil: no log
-
-	damages []damage // the last ones, in the order of their numbers
-	latest  atomic.Uint64
+	failed map[string]time.Time // when last, by address
+	noted  map[string]bool      // messages that were already logged
+	log    *slog.Logger         // nil: no log
 }
 
 // replicaFailure says why a DataNode did not return the requested bytes.
@@ -33,20 +28,19 @@ type replicaFailure struct {
 	err     error
 }
 
-const (
-	maxFailed = 1024 // requests; a message lacks forgotten ones
-	maxNoted  = 20   // notes
-)
+// maxNoted bounds the number of notes.
+const maxNoted = 20
 
-// blockError is the result of a request at each DataNode that was asked.
+// blockError says why no DataNode returned a part of a block.
 type blockError struct {
-	request  readRequest
+	block    blockID
+	from     int64 // in the block
 	failures []replicaFailure
 }
 
 func (e *blockError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "block %v of %s, from its byte %d on", e.request.block, e.request.block.pool, e.request.offset)
+	fmt.Fprintf(&b, "block %v of %s, from its byte %d on", e.block, e.block.pool, e.from)
 	separator := ": "
 	for _, f := range e.failures {
 		fmt.Fprintf(&b, "%sDataNode %s: %v", separator, f.address, f.err)
@@ -64,70 +58,58 @@ func (e *blockError) Unwrap() []error {
 }
 
 // damaged reports whether all replicas were read and have wrong checksums.
-func (e *blockError) damaged() bool {
-	return !slices.ContainsFunc(e.failures, func(f replicaFailure) bool {
+func (e *blockError) damaged() bool { return len(e.damages()) == len(e.failures) }
+
+// damages are the addresses of the DataNodes whose replicas have wrong checksums.
+func (e *blockError) damages() (addresses []string) {
+	for _, f := range e.failures {
 		var damage *damagedError
-		return !errors.As(f.err, &damage)
-	})
+		if errors.As(f.err, &damage) {
+			addresses = append(addresses, f.address)
+		}
+	}
+	return addresses
 }
 
-// failedAt records that a DataNode could not serve a request. The error names all DataNodes that could not.
-func (r *replicas) failedAt(address string, request readRequest, err error) *blockError {
+// choose returns the first replica that is not among those that failed, on a DataNode that has never failed, or else on
+// the one that failed longest ago; nil if there is no other replica.
+func (r *replicas) choose(b *locatedBlock, failed *blockError) (chosen *replica) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.failed == nil || len(r.failed) >= maxFailed {
-		r.failed = map[readRequest][]replicaFailure{}
+	for i := range b.replicas {
+		other := &b.replicas[i]
+		tried := slices.ContainsFunc(failed.failures, func(f replicaFailure) bool { return f.address == other.address })
+		if !tried && (chosen == nil || r.failed[other.address].Before(r.failed[chosen.address])) {
+			chosen = other
+		}
 	}
-	failures := slices.DeleteFunc(slices.Clone(r.failed[request]),
-		func(f replicaFailure) bool { return f.address == address })
-	failures = append(failures, replicaFailure{address, err})
-	r.failed[request] = failures
-	r.reportDamage(address, request.block, err)
-	return &blockError{request, failures}
+	return chosen
 }
 
-// reportDamage logs that a replica is damaged, because nobody else does if another one is sound. The reader of its file
-// reports it to the NameNode.
-func (r *replicas) reportDamage(address string, block blockID, err error) {
+// fail records that a DataNode could not serve a part of a block. A damaged replica is logged, because nobody else does
+// if another one is sound.
+func (r *replicas) fail(failed *blockError, address string, err error) {
+	failed.failures = append(failed.failures, replicaFailure{address, err})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failed == nil {
+		r.failed = map[string]time.Time{}
+	}
+	if !errors.Is(err, errBare) { // the DataNode did what it could
+		r.failed[address] = time.Now()
+	}
 	var wrong *damagedError
-	if !errors.As(err, &wrong) {
-		return
+	if errors.As(err, &wrong) {
+		r.note(fmt.Sprintf("the replica of block %v (%s) on DataNode %s is damaged and is not used",
+			failed.block, failed.block.pool, address),
+			fmt.Sprintf(": %v; to find its file: hdfs fsck -blockId %v", wrong, failed.block))
 	}
-	if len(r.damages) == maxDamages {
-		r.damages = append(r.damages[:0], r.damages[1:]...)
-	}
-	r.damages = append(r.damages, damage{r.latest.Load() + 1, block, address})
-	r.latest.Add(1)
-	r.note(fmt.Sprintf("the replica of block %v (%s) on DataNode %s is damaged and is not used",
-		block, block.pool, address),
-		fmt.Sprintf(": %v; to find its file: hdfs fsck -blockId %v", wrong, block))
 }
 
 // reportBare logs that a file has blocks without checksums.
 func (r *replicas) reportBare(uri string) {
 	r.mention(uri+" was written without checksums",
 		" (dfs.checksum.type NULL): a byte that changes on a disk is not noticed")
-}
-
-// acceptBare allows a block to be read without checksums, if it could not be read because they are missing.
-func (r *replicas) acceptBare(e *blockError) bool {
-	if !errors.Is(e, errBare) {
-		return false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.bare == nil {
-		r.bare = map[blockID]bool{}
-	}
-	accepted := !r.bare[e.request.block]
-	r.bare[e.request.block] = true
-	return accepted
-}
-
-func (r *replicas) isBare(block blockID) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.bare[block]
 }
 
 // listen sets the log for notes about faulty replicas that do not end a read.
@@ -137,7 +119,14 @@ func (r *replicas) listen(log *slog.Logger) {
 	r.log = log
 }
 
-// note logs something once, with its details. The caller holds the lock.
+// mention logs something once, with its details.
+func (r *replicas) mention(what, details string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.note(what, details)
+}
+
+// note is mention for a caller that holds the lock.
 func (r *replicas) note(what, details string) {
 	if r.log == nil || r.noted[what] || len(r.noted) > maxNoted {
 		return

@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"path"
+
+	"bulkload/internal/errcode"
 )
 
 // The permissions of an output.
@@ -16,8 +18,18 @@ const (
 	FilePerm fs.FileMode = 0o644 // of its files
 )
 
-// ReadFile returns the content of a file of at most limit bytes.
-func ReadFile(fsys FS, name string, limit int64) ([]byte, error) {
+// ReadFile returns the content of a file of at most limit bytes. A file that is replaced meanwhile is read again.
+func ReadFile(fsys FS, name string, limit int64) (content []byte, err error) {
+	for range smallFileTries {
+		content, err = readOnce(fsys, name, limit)
+		if errcode.Outermost(err) != errcode.InputChanged {
+			break
+		}
+	}
+	return content, err
+}
+
+func readOnce(fsys FS, name string, limit int64) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
@@ -49,7 +61,7 @@ func createOnce(fsys FS, name string, content []byte, perm fs.FileMode) error {
 	return nil
 }
 
-// smallFileTries is how many times a small file is written at most if DataNodes fail.
+// smallFileTries is how many times a small file is written at most if DataNodes fail, or read if it is replaced.
 const smallFileTries = 5
 
 // small writes a small file, and repeats it if a DataNode fails. Unlike Rewrite it does not end early, because a lock

@@ -54,7 +54,7 @@ type FS interface {
 }
 
 // File is an open file. Read continues from where the last Read ended; ReadAt does not move it. On HDFS, ReadAt
-// continues the stream at the offset where the last read of either kind ended; at any other offset it opens a new
+// continues the stream where the last read of either kind ended, or a little later; at any other offset it opens a new
 // connection to a DataNode. Unlike with io.ReaderAt, calls must not run in parallel.
 type File interface {
 	io.Reader

@@ -29,7 +29,7 @@ import (
 // saslMagic begins a connection with an exchange before the first operation.
 var saslMagic = []byte{0xde, 0xad, 0xbe, 0xef}
 
-// transferConn is a connection to a DataNode below the checks of blocks. It waits for the first operation, which has
+// transferConn is a connection to a DataNode. It waits for the first operation, which has
 // the block token, and then authenticates.
 type transferConn struct {
 	net.Conn
@@ -133,7 +133,7 @@ type transfers struct {
 	key   keyring
 }
 
-// connect is the library's dialer.
+// connect is the dialer of our reader, and below excludedNodes that of the library's writer.
 func (t *transfers) connect(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := t.dial(ctx, network, address)
 	if err != nil {
@@ -242,10 +242,12 @@ func (t *transfers) encrypt(ctx context.Context, conn *transferConn,
 			return stream, err
 		}
 		t.key.drop(key)
-		conn.Conn.Close()
-		if conn.Conn, err = again(); err != nil {
-			return nil, err
+		other, err := again()
+		if err != nil {
+			return nil, err // the connection is closed by the caller
 		}
+		conn.Conn.Close()
+		conn.Conn = other
 	}
 }
 

@@ -301,7 +301,7 @@ func (c *directoryCommand) checkState(m *manifest.Manifest) (*manifest.Manifest,
 		return nil, errcode.OutputUnfinished.Errorf("%s is not finished: run its job %s first",
 			c.out.FS.URI(c.out.Path), jobOf(m))
 	case m.Run.Table == table:
-	case m.State == manifest.Loading:
+	case m.Interrupted():
 		return nil, errcode.OutputUnfinished.Errorf("a load of %s into table %s was interrupted: run its job %s first",
 			c.out.FS.URI(c.out.Path), m.Run.Table, jobOf(m))
 	default:

@@ -124,7 +124,7 @@ func (l *Loader) Replace(ctx context.Context, w *output.Run) error {
 		return err
 	}
 	old := w.Present
-	interrupted := old.State == manifest.Loading && old.Staging != ""
+	interrupted := old.Staging != ""
 	switch {
 	case interrupted && l.Cluster == nil:
 		w.Options.Warnf("an interrupted load may have left files in HBase's staging folder %s", old.Staging)

@@ -184,8 +184,9 @@ func (l *OutputLoad) check(ctx context.Context) (*load.Table, error) {
 	return table, l.lost.checkCorrection(ctx, table, cellsOf(l.out.Manifest))
 }
 
-// checkLoaded probes the files that an earlier process has loaded. If the table is still the same, files that it does
-// not serve are written again, as the earlier process would have done. Otherwise a person must decide.
+// checkLoaded probes the files that an earlier process has loaded, and opens regions again that do not serve theirs. If
+// the table is still the same, files that it lacks even then are written again, as the earlier process would have done.
+// If it was created again or restored since, only a person knows whether rows are missing on purpose.
 func (l *OutputLoad) checkLoaded(ctx context.Context, table *load.Table) error {
 	c, err := l.loader.claim(l.out.Manifest.Files().Loaded())
 	if err != nil || len(c.files) == 0 {
@@ -194,17 +195,21 @@ func (l *OutputLoad) checkLoaded(ctx context.Context, table *load.Table) error {
 	c.missing = nil // Confirm looks up all rows there
 	p := l.loader.proof()
 	p.rewrite = l.out.ByJob // not all rows of the input are loaded yet, so looking them up proves nothing
+	_, err = p.confirm(ctx, c, 0, checkShare)
 	var unproven *unprovenError
-	if c.identity != table.Identity() {
-		// Created again or restored since: only a person knows whether rows are missing on purpose.
-		err = p.check(ctx, c)
-	} else if _, err = p.confirm(ctx, c, 0, checkShare); err != nil && !errors.As(err, &unproven) {
-		return l.describeFailure(ctx, err)
-	}
-	if errors.As(err, &unproven) {
+	var lost *load.LostError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &unproven):
 		return l.rewrite(unproven.lost)
+	case errors.As(err, &lost) && c.identity != table.Identity():
+		if err := l.lost.add(ctx, lost, cellsOf(l.out.Manifest)); err != nil { // they may still appear
+			return err
+		}
+		return p.lost(c, table, lost.Files, len(c.files))
 	}
-	return err
+	return l.describeFailure(ctx, err)
 }
 
 // checkHistory refuses to undo a later load. It returns an error if the ledger names another run of this job and date,
@@ -279,6 +284,9 @@ func (l *OutputLoad) describeFailure(ctx context.Context, err error) error {
 		return l.rewrite(missing.LostError)
 	case errors.As(err, &lost):
 		return l.rewriteLost(ctx, lost)
+	}
+	if code := failure.CodeOf(err); code == errcode.LoadLost || code == errcode.LoadUnsure {
+		return err // which speaks of files that were in the table
 	}
 	all := len(l.out.Manifest.Files())
 	return fmt.Errorf("%w; %d of %d files are in the table", err, all-len(l.out.Manifest.NotLoaded()), all)

@@ -37,6 +37,7 @@ func (r *outputRecord) begin(table *load.Table, repeated bool) error {
 // end records that the table serves all files.
 func (r *outputRecord) end(table *load.Table) error {
 	r.out.Manifest.Missing = nil
+	r.out.Manifest.ForgetRewritten()
 	return r.write(manifest.Loaded, ledger.Loaded, table)
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"bulkload/jobs/env/ledger"
-	"bulkload/jobs/pipeline/manifest"
 )
 
 // recover finds the files of an interrupted load: HBase moves a file when it takes it, and the run may have been killed
@@ -13,12 +12,12 @@ import (
 // there nor at its source is loaded if the table serves it.
 func (l *OutputLoad) recover(ctx context.Context) error {
 	m := l.out.Manifest
-	// In the other states no file is in doubt: none was submitted since it was written, or all were probed.
-	if m.State != manifest.Loading {
+	// Otherwise no file is in doubt: none was submitted since it was written, or all were probed.
+	if !m.Interrupted() {
 		return nil
 	}
 	files, err := m.Unloaded(l.out.FS, l.out.Path)
-	if err != nil || len(files) == 0 {
+	if err != nil || len(files) == 0 && m.Staging == "" {
 		return err
 	}
 	l.out.Options.Infof("a load was interrupted: looking for its files in the staging folder and in the table")

@@ -11,7 +11,6 @@ import (
 	"bulkload/internal/parallel"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/pipeline/hfiles"
-	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/output"
 
 	"golang.org/x/sync/errgroup"
@@ -42,9 +41,10 @@ func rereadFile(ctx context.Context, out *output.Output, f *hfiles.FileMeta) err
 	name := path.Join(out.Path, f.Path)
 	in, err := out.FS.Open(name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && out.Manifest.State == manifest.Loading:
-		// It was at its source when the interrupted load was recovered, just before. A server that hung with a request of
-		// that load has woken up, and its request goes on. Only the table can tell whether it has the file now.
+	case errors.Is(err, fs.ErrNotExist) && out.Manifest.Interrupted():
+		// It was at its source when the interrupted load was recovered, just before or, if a lost file had to be written
+		// again, before that. A server that hung with a request of that load has woken up, and its request goes on. Only the
+		// table can tell whether it has the file now.
 		return errcode.RunAgain.Errorf("%s is gone since the interrupted load was recovered: a region server that hung "+
 			"has most likely taken it; run this again, which asks the table for it", out.FS.URI(name))
 	case errors.Is(err, fs.ErrNotExist):
@@ -54,7 +54,7 @@ func rereadFile(ctx context.Context, out *output.Output, f *hfiles.FileMeta) err
 		return fmt.Errorf("read %s again before the load: %w", out.FS.URI(name), err)
 	}
 	defer in.Close()
-	report, sum, _, err := hfiles.Verify(ctx, in)
+	report, sum, _, err := hfiles.Verify(ctx, in, nil)
 	if err != nil {
 		return failure.Damagedf("read %s again before the load: %w; it was not loaded; %s to write it again",
 			out.FS.URI(name), err, writeAgain(out))

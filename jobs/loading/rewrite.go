@@ -65,9 +65,11 @@ func (l *OutputLoad) rewrite(lost *load.LostError) error {
 		for _, f := range r.Files {
 			switch {
 			case isGone(f):
+				m.Rewrite(f)
 			case f.Loaded:
 				m.LoadedBefore = append(m.LoadedBefore, f)
 			default:
+				m.Rewrite(f)
 				m.Cuts = append(m.Cuts, manifest.Cut{Of: f.Path})
 			}
 		}

@@ -36,7 +36,7 @@ func newOutputRun(out *output.Run, c *load.Cluster) *outputRun {
 // waitsForLoad reports whether the files are written and none was submitted yet. An interrupted load does not count,
 // because it must be recovered before it is checked.
 func (w *outputRun) waitsForLoad() bool {
-	return w.out.WantsLoad() && w.out.Manifest.State == manifest.Written
+	return w.out.WantsLoad() && w.out.Manifest.State == manifest.Written && !w.out.Manifest.Interrupted()
 }
 
 // unloaded reports whether the job loads the files but has not done so yet: --no-load may have put that off.
@@ -69,8 +69,8 @@ func (w *outputRun) announce(ctx context.Context, lost func(error)) error {
 }
 
 // completeTarget completes the output's target, which the checks have made unless the input decides the regions. If
-// some of the run's files are loaded, it uses the boundaries that the run began with, because only missing files are
-// written then. The load cuts them at the current boundaries.
+// some of the run's files are loaded, or may be, it uses the boundaries that the run began with, because only missing
+// files are written then. The load cuts them at the current boundaries.
 func (w *outputRun) completeTarget(ctx context.Context) error {
 	m := w.out.Manifest
 	if w.target == nil {
@@ -82,7 +82,7 @@ func (w *outputRun) completeTarget(ctx context.Context) error {
 			return err
 		}
 	}
-	if !m.HasLoaded() {
+	if !m.MayBeLoaded() {
 		return nil
 	}
 	splits, err := m.Boundaries()
@@ -96,7 +96,8 @@ func (w *outputRun) completeTarget(ctx context.Context) error {
 func (w *outputRun) begin() error {
 	m := w.out.Manifest
 	same := m.SameTable(w.target)
-	if same && len(m.Slices) > 0 && !m.HasLoaded() { // loaded files stay, whatever other files look like
+	// Loaded files stay, whatever other files look like.
+	if same && len(m.Slices) > 0 && !m.MayBeLoaded() {
 		var err error
 		if same, err = m.SameEncoders(w.target); err != nil {
 			return err

@@ -147,7 +147,8 @@ func (r *runner) stages(ctx context.Context) error {
 		if r.by != nil {
 			e = &onEngine{runner: r}
 		}
-		stages := []func(context.Context, []*outputRun) error{r.resolveTargets, e.begin, e.sort, r.prepare, e.write}
+		sort := func(ctx context.Context, todo []*outputRun) error { return r.sort(ctx, e, todo) }
+		stages := []func(context.Context, []*outputRun) error{r.resolveTargets, e.begin, sort, r.prepare, e.write}
 		for _, stage := range stages {
 			if err = stage(ctx, todo); err != nil {
 				break

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"path"
+	"sync"
 	"syscall"
+	"time"
 
 	"bulkload/ingest"
 	"bulkload/jobs/base/failure"
@@ -29,11 +31,23 @@ func (r *runner) resolveTargets(ctx context.Context, todo []*outputRun) (err err
 			return r.opened.wrap(w, err)
 		}
 	}
-	if r.splits, err = source.Splits(ctx, &r.opened.job.Input, r.opened.source); err != nil {
-		return err
+	r.splits, err = source.Splits(ctx, &r.opened.job.Input, r.opened.source)
+	return err
+}
+
+// sort has the input sorted, and meanwhile logs where its files seem to contradict the job file. In HDFS, looking at
+// the ends of many files takes a while.
+func (r *runner) sort(ctx context.Context, e executor, todo []*outputRun) error {
+	looking, stop := context.WithCancel(ctx)
+	defer stop()
+	var group sync.WaitGroup
+	group.Go(func() { r.opened.source.LogWarnings(looking, r.opened.options) })
+	err := e.sort(ctx, todo)
+	if err != nil { // a warning may say why, but the ends of all files are not waited for
+		defer time.AfterFunc(time.Second, stop).Stop()
 	}
-	r.opened.source.LogWarnings(ctx, r.opened.options)
-	return nil
+	group.Wait()
+	return err
 }
 
 // beginOutputs makes the checks that need the targets, and begins the manifests. spilled returns how many bytes the

@@ -92,7 +92,7 @@ func (r *reducing) run(ctx context.Context) (result *reduceResult, err error) {
 		return nil, err
 	}
 	into := r.attempt.files
-	w := writing.NewWriter(writing.Config{Job: r.feeds()[r.Output], Target: t, Inputs: r.source.Files,
+	w := writing.NewWriter(writing.Config{Alone: true, Job: r.feeds()[r.Output], Target: t, Inputs: r.source.Files,
 		RunID:       r.plan.Outputs[r.Output].Run,
 		Destination: hfiles.Destination{FS: into.fs, Dir: into.dir, Temps: func() (string, error) { return into.dir, nil }},
 		Parallel:    atOnce, Log: r.options.Log, Failpoint: r.options.Failpoint, Watch: r.options.Watch}, sorted)

@@ -36,8 +36,7 @@ type sliceRef struct {
 	End    []byte `json:"end,omitempty"`   // the key after the last one; empty: the region's end
 }
 
-// sliceTask returns the slice for the write stage. It never has Only set, because a task does not know what else the
-// region has; so the write stage adds up what was merged instead.
+// sliceTask returns the slice for the write stage.
 func (u *sliceRef) sliceTask(t *targets.Target) (sorting.SliceWork, error) {
 	s := sorting.SliceWork{Slice: partition.Slice{Region: u.Region, Start: u.Start, End: u.End}, Number: u.Number}
 	var err error

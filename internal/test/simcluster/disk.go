@@ -400,12 +400,23 @@ func (w *fileWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// has reports whether the file still exists, perhaps by another name: a writer completes the file that it has opened
+// (FSDirWriteFileOp.completeFileInternal, by the file's id).
+func (d *Disk) has(file *node) bool {
+	for _, n := range d.nodes {
+		if n == file {
+			return true
+		}
+	}
+	return false
+}
+
 func (w *fileWriter) Close() error {
 	if w.done {
 		return fs.ErrClosed
 	}
 	return w.fs.do("complete", w.name, true, func(d *Disk) error {
-		if d.nodes[w.name] != w.node { // HDFS: No lease on the file; it does not exist
+		if !d.has(w.node) { // HDFS: No lease on the file; it does not exist
 			return fs.ErrNotExist
 		}
 		w.node.writer, w.node.time, w.done = nil, time.Now(), true

@@ -27,11 +27,16 @@ func (c *Cluster) create(id hbase.TableName, splits [][]byte, families []Family)
 	if c.tables[id.String()] != nil {
 		return refusal{class: exceptions + "TableExistsException", why: id.String()}
 	}
-	t := &table{name: id, families: families}
+	t := &table{name: id, families: byName(families)}
 	c.makeRegions(t, splits)
 	c.tables[id.String()] = t
 	c.enable(t)
 	return nil
+}
+
+// byName sorts families as HBase's descriptors do.
+func byName(families []Family) []Family {
+	return slices.SortedFunc(slices.Values(families), func(a, b Family) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // makeRegions gives a table new regions without files.
@@ -143,7 +148,7 @@ func (c *Cluster) TruncateRegion(name string, row []byte) error {
 // Alter sets a table's families. The files of removed families are gone. Its regions are opened again.
 func (c *Cluster) Alter(name string, families ...Family) error {
 	return c.change(name, func(t *table) error {
-		t.families = families
+		t.families = byName(families)
 		for _, r := range t.regions {
 			for family := range r.stores {
 				if t.family(family) == nil {

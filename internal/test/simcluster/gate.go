@@ -28,12 +28,15 @@ type Call struct {
 	Server int
 	// Continues: it goes on with a scan, whose rows are those of its beginning.
 	Continues bool
+	// Late: it has waited for longer than a client waits for the answer, as one does that was sent to a server that hung.
+	Late bool
 
 	name    string
 	content uint32  // of a call to HBase: tells apart calls that look alike
 	server  *server // that is to answer it; nil: the NameNode
 	client  *Client
 	verdict chan Verdict
+	arrived time.Time
 	ready   time.Time // it is held until then
 	order   int       // of its arrival
 }
@@ -122,8 +125,8 @@ func (g *gate) ready() (ready []*Call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, c := range g.waiting {
-		if (c.server == nil || !c.server.isHung()) && !time.Now().Before(c.ready) {
-			c.On = g.masked(c.name)
+		if (c.server == nil || !c.server.isHung()) && !c.client.holds(c) && !time.Now().Before(c.ready) {
+			c.On, c.Late = g.masked(c.name), time.Since(c.arrived) > patience(c.What)
 			ready = append(ready, c)
 		}
 	}
@@ -132,6 +135,14 @@ func (g *gate) ready() (ready []*Call) {
 			cmp.Compare(a.content, b.content), cmp.Compare(a.order, b.order))
 	})
 	return ready
+}
+
+// patience is how long a client waits for an answer: as package load does.
+func patience(method string) time.Duration {
+	if method == "BulkLoadHFile" {
+		return 10 * time.Minute
+	}
+	return 30 * time.Second
 }
 
 func (g *gate) release(c *Call, v Verdict) {
@@ -168,7 +179,7 @@ func (g *gate) pass(c *Call) Verdict {
 	if g == nil {
 		return Verdict{}
 	}
-	c.verdict = make(chan Verdict, 1)
+	c.verdict, c.arrived = make(chan Verdict, 1), time.Now()
 	g.mu.Lock()
 	if g.isOpen {
 		g.mu.Unlock()
@@ -182,7 +193,7 @@ func (g *gate) pass(c *Call) Verdict {
 	return <-c.verdict
 }
 
-// drop refuses the calls of a killed client to the disk. Its calls to HBase have been sent.
+// drop refuses the calls of a killed client to the disk. Its calls to HBase have been sent, unless it was stopped before.
 func (g *gate) drop(client *Client) {
 	if g == nil {
 		return
@@ -190,7 +201,7 @@ func (g *gate) drop(client *Client) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waiting = slices.DeleteFunc(g.waiting, func(c *Call) bool {
-		gone := c.client == client && !c.RPC
+		gone := c.client == client && (!c.RPC || client.holds(c))
 		if gone {
 			c.verdict <- Verdict{Fate: Refused}
 		}
@@ -228,6 +239,7 @@ type Client struct {
 	cluster *Cluster
 	mu      sync.Mutex
 	dead    bool
+	stopped int // calls that had arrived at the gate when it was stopped; 0: it is running
 	conns   []net.Conn
 	onKill  func()
 }
@@ -256,6 +268,38 @@ func (cl *Client) Kill() {
 	cl.cluster.gate.drop(cl)
 	cl.cluster.disk.abandon(cl)
 	cl.onKill()
+}
+
+// Stop stops the client for d, as SIGSTOP does, unless it is stopped already. Until then only calls that it has sent to
+// HBase go on. Connecting to a server and asking ZooKeeper are no calls.
+func (cl *Client) Stop(d time.Duration) {
+	g := cl.cluster.gate
+	g.mu.Lock()
+	arrived := g.arrived
+	g.mu.Unlock()
+	cl.mu.Lock()
+	if cl.stopped > 0 {
+		cl.mu.Unlock()
+		return
+	}
+	cl.stopped = arrived
+	cl.mu.Unlock()
+	cl.cluster.later(d, func() {
+		cl.mu.Lock()
+		cl.stopped = 0
+		cl.mu.Unlock()
+		g.again()
+	})
+}
+
+// holds reports whether a call waits because its client is stopped. Calls without a client are servers' steps.
+func (cl *Client) holds(c *Call) bool {
+	if cl == nil {
+		return false
+	}
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return cl.stopped > 0 && (!c.RPC || c.order > cl.stopped)
 }
 
 func (cl *Client) isDead() bool {

@@ -29,9 +29,9 @@ func (s *server) isHung() bool { return s.hung.Load() }
 // alive reports whether a server can open regions.
 func (s *server) alive() bool { return !s.down && !s.isHung() && s.stale == nil }
 
-// Hang stops the process of the i-th region server, counted from 0, and continues it after d. After more than session
-// its regions are open elsewhere by then. It serves them for a moment all the same, even to readers and loads that came
-// to it before; then it ends, and is started again.
+// Hang stops the process of the i-th region server, counted from 0, and continues it after d, unless Wake does earlier.
+// After more than session its regions are open elsewhere by then. It serves them for a moment all the same, even to
+// readers and loads that came to it before; then it ends, and is started again.
 func (c *Cluster) Hang(i int, d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,17 +40,43 @@ func (c *Cluster) Hang(i int, d time.Duration) {
 		return
 	}
 	s.hung.Store(true)
-	if d > session {
-		c.later(session, func() { c.locked(func() { c.expire(s) }) })
-	}
-	c.later(d, func() {
-		s.hung.Store(false)
-		c.locked(c.openHomeless)
-		if d > session {
-			c.later(unaware, func() { c.locked(func() { c.end(s) }) })
-			c.later(unaware+restart, func() { c.locked(func() { c.start(s) }) })
+	s.hangs++
+	n := s.hangs
+	unlessAwake := func(do func(*server)) func() {
+		return func() {
+			c.locked(func() {
+				if s.isHung() && s.hangs == n {
+					do(s)
+				}
+			})
 		}
-	})
+	}
+	if d > session {
+		c.later(session, unlessAwake(c.expire))
+	}
+	c.later(d, unlessAwake(c.wake))
+}
+
+// Wake continues all processes that hang. It reports whether there was one.
+func (c *Cluster) Wake() (woken bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.servers {
+		if s.isHung() {
+			c.wake(s)
+			woken = true
+		}
+	}
+	return woken
+}
+
+func (c *Cluster) wake(s *server) {
+	s.hung.Store(false)
+	c.openHomeless()
+	if s.stale != nil {
+		c.later(unaware, func() { c.locked(func() { c.end(s) }) })
+		c.later(unaware+restart, func() { c.locked(func() { c.start(s) }) })
+	}
 }
 
 // Crash ends the process of the i-th region server. Its regions are opened elsewhere after some seconds, and the

@@ -138,6 +138,7 @@ func (p *pair) drawChange() (step, bool) {
 		if closed || p.sim.regions[label].start == string(at) || at == 'a' {
 			return step{}, false
 		}
+		p.halved[label] = true
 		return change("split at %c", at)(func(s *side) error {
 			return errors.Join(s.Split(s.table, row(at)), s.Compact(s.table, nil, 0, true))
 		}), true
@@ -495,7 +496,7 @@ func (p *pair) drawQuestion() (step, bool) {
 	case 5:
 		return step{fmt.Sprintf("have the master move region %d to where it is", label), func(s *side) []string {
 			return []string{said(s.master().MoveRegion(s.ctx, s.encoded(label), s.serverName(s.regions[label].server)))}
-		}}, true
+		}}, !p.halved[label] // the janitor decides whether the master still knows it
 	case 6:
 		if p.sim.regions[label].moves() != p.real.regions[label].moves() {
 			return step{}, false
@@ -508,7 +509,7 @@ func (p *pair) drawQuestion() (step, bool) {
 	}
 	return step{fmt.Sprintf("have the master move region %d", label), func(s *side) []string {
 		return []string{said(s.master().MoveRegion(s.ctx, s.encoded(label), s.other(label)))}
-	}}, true
+	}}, !p.halved[label]
 }
 
 func (s *side) encoded(label int) string {

@@ -42,7 +42,7 @@ import (
 // timestamps that HBase gives (only whether they have changed), the names of staging folders, and the texts of
 // exceptions. Three more things are out of the model, because chores of HBase do them at times that no client knows:
 //   - A split's parent stays in hbase:meta until the master's janitor comes. It goes here when a half is compacted, so
-//     these rows are not compared.
+//     these rows are not compared, and the master is not asked for the parent.
 //   - The halves of a split and a merged region are compacted at once, so these steps end with a compaction.
 //   - A merged region can't be merged again before the janitor comes, so it is not tried.
 
@@ -440,6 +440,7 @@ type pair struct {
 	families  []simcluster.Family
 	saved     []simcluster.Family // of the snapshot; nil: none
 	merged    map[int]bool        // labels of regions that were made by a merge
+	halved    map[int]bool        // labels of regions that were split
 	files     []*file             // that were written
 	stagings  int
 	scanning  bool
@@ -578,7 +579,7 @@ func playBoth(t *testing.T, cluster *testcluster.Cluster, rng *rand.Rand, longes
 	sim.WithDisk(simcluster.NewDisk())
 	client := sim.Client(me.Username, func() {})
 	quorum := net.JoinHostPort(conf.Get("hbase.zookeeper.quorum", ""), conf.Get("hbase.zookeeper.property.clientPort", ""))
-	p := &pair{T: t, rng: rng, merged: map[int]bool{},
+	p := &pair{T: t, rng: rng, merged: map[int]bool{}, halved: map[int]bool{},
 		real: newSide(t, table.Name, me.Username, table, &zooKeeper{addr: quorum}, files, folder),
 		sim:  newSide(t, table.Name, me.Username, likeReal{sim}, client, client.FS(), "/asHBase")}
 	for _, s := range []*side{p.real, p.sim} {

@@ -2,6 +2,7 @@ package testcluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -151,6 +152,13 @@ func (c *Cluster) prepare(ctx context.Context) error {
 	if err := c.claimPorts(); err != nil {
 		return err
 	}
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return err
+	}
+	if room, err := c.room(); err != nil || room < minRoom {
+		return cmp.Or(err, fmt.Errorf("%s has room for %d MB, and a cluster needs %d: delete something (go clean -cache frees most)",
+			c.Dir, room>>20, minRoom>>20))
+	}
 	if err := c.clear(); err != nil {
 		return err
 	}
@@ -168,6 +176,19 @@ func (c *Cluster) prepare(ctx context.Context) error {
 		return err
 	}
 	return c.prepareKDC(ctx)
+}
+
+// minRoom is what a cluster's folder must have room for, in bytes: what a run of all tests writes. HDFS and HBase stop
+// wherever they are when the disk is full.
+const minRoom = 4 << 30
+
+// room is how many bytes the cluster's folder has room for.
+func (c *Cluster) room() (int64, error) {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(c.Dir, &st); err != nil {
+		return 0, fmt.Errorf("find out the room of %s: %w", c.Dir, err)
+	}
+	return int64(st.Bavail) * int64(st.Bsize), nil
 }
 
 func (c *Cluster) claimPorts() error {
@@ -368,7 +389,9 @@ func (c *Cluster) Alive() error {
 	up := c.running()
 	dead := slices.DeleteFunc(c.Roles(), func(name string) bool { return slices.Contains(up, name) })
 	if len(dead) > 0 {
-		return fmt.Errorf("test cluster in %s: not running: %s (see its logs in %s; `cluster start ROLE` starts one again)", c.Dir, strings.Join(dead, ", "), c.path("log"))
+		room, err := c.room()
+		return errors.Join(fmt.Errorf("test cluster in %s: not running: %s (see its logs in %s; `cluster start ROLE` starts one again; "+
+			"the disk has room for %d MB)", c.Dir, strings.Join(dead, ", "), c.path("log"), room>>20), err)
 	}
 	return nil
 }

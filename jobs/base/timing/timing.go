@@ -135,7 +135,7 @@ func (t *ReadTimes) Phases(stats partition.Stats) []PhaseTime {
 
 // WriteTimes says how goroutines spent their time while they wrote slices.
 type WriteTimes struct {
-	Total    time.Duration // from the beginning of the merge to the end of the last file
+	Total    time.Duration // from the beginning of the merge to the end of the last file, and what other cores compressed
 	File     Stopwatch
 	Compress time.Duration
 	Verify   time.Duration

@@ -88,7 +88,7 @@ func Acquire(ctx context.Context, fsys storage.FS, dir string, o Request) (*Dire
 			}
 			return l, nil
 		}
-		if !errors.Is(err, fs.ErrExist) {
+		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, errMovedAway) {
 			return nil, fmt.Errorf("lock %s: %w", fsys.URI(dir), err)
 		}
 		if err := l.takeOver(); err != nil {
@@ -124,6 +124,10 @@ func (l *DirectoryLock) Held() bool { return l.stop != nil }
 
 func (l *DirectoryLock) name() string { return path.Join(l.dir, LockName) }
 
+// errMovedAway means that another run took the lock for that of a dead owner while this one wrote it (takeOver). It may
+// have put it back.
+var errMovedAway = errors.New("another run moved the lock away while it was written")
+
 // create writes the lock. If it can't be written in full, create removes it, because it would keep everybody out.
 func (l *DirectoryLock) create() error {
 	w, err := l.FS.Create(l.name(), storage.FilePerm)
@@ -135,8 +139,11 @@ func (l *DirectoryLock) create() error {
 	} else {
 		err = errors.Join(err, w.Abort())
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, fs.ErrNotExist): // a lock that is there now may be another run's
+		return fmt.Errorf("%w: %w", errMovedAway, err)
 	}
 	removed := make(chan struct{})
 	go func() { // if a file system is down, this may fail only after minutes

@@ -87,6 +87,50 @@ func TestFailedLockIsRemoved(t *testing.T) {
 	}
 }
 
+// movedFS shows what a NameNode does if another run moves away the file that is being written, and takes the lock.
+type movedFS struct {
+	storage.FS
+	others []byte
+}
+
+func (f movedFS) Create(name string, perm os.FileMode) (storage.FileWriter, error) {
+	w, err := f.FS.Create(name, perm)
+	if err != nil || path.Base(name) != LockName {
+		return w, err
+	}
+	return movedWriter{w, name, f.others}, nil
+}
+
+type movedWriter struct {
+	storage.FileWriter
+	name   string
+	others []byte
+}
+
+func (w movedWriter) Close() error {
+	err := &fs.PathError{Op: "complete", Path: w.name, Err: fs.ErrNotExist}
+	return errors.Join(err, w.FileWriter.Close(), os.Remove(w.name), os.WriteFile(w.name, w.others, 0o600))
+}
+
+// TestLockMovedAway: a run whose lock is moved away while it writes it leaves the other one's lock alone, and may be
+// tried again later.
+func TestLockMovedAway(t *testing.T) {
+	dir := t.TempDir()
+	far := systemProcesses.self("otto")
+	far.Host = "elsewhere"
+	text, err := json.Marshal(far)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Acquire(t.Context(), movedFS{storage.Local, text}, dir, Request{User: "tina", Lost: func(error) {}})
+	if failure.CodeOf(err) != errcode.Locked || !testwords.Names(err, "elsewhere") {
+		t.Error(err)
+	}
+	if left, err := os.ReadFile(filepath.Join(dir, LockName)); string(left) != string(text) {
+		t.Errorf("the other run's lock is %q, %v", left, err)
+	}
+}
+
 // readOnlyFS takes no new file.
 type readOnlyFS struct{ storage.FS }
 

@@ -129,7 +129,7 @@ func (d *output) open(ctx context.Context) (*hfiles.Directory, *load.Table, erro
 			d.Job.DateText())
 	case m.State == manifest.Writing:
 		return nil, nil, errcode.ServeNotYet.Errorf("%s is not complete: its run has not ended", uri)
-	case m.State == manifest.Loading, m.State == manifest.Written && hasLoaded(m):
+	case m.Interrupted(), m.State == manifest.Written && hasLoaded(m):
 		return nil, nil, errcode.ServeNotYet.Errorf("%s is being loaded: neither its files nor table %s have all rows", uri,
 			d.Job.Table)
 	case m.State == manifest.Loaded:

@@ -54,7 +54,7 @@ func (c *fileCutter) measure(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	report, sum, _, err := hfiles.Verify(ctx, in)
+	report, sum, _, err := hfiles.Verify(ctx, in, nil)
 	if err != nil {
 		return failure.Damagedf("%s has rows of several regions, and is damaged: %w; it was not loaded",
 			c.out.URI(c.of.Path), err)

@@ -58,6 +58,7 @@ type TempFile struct {
 	FS     storage.FS
 	Temp   string
 	out    storage.FileWriter
+	cores  hfilewriter.Cores // of the destination
 	Writer *hfilewriter.Writer
 
 	Times hfilewriter.Times
@@ -68,6 +69,7 @@ type Destination struct {
 	FS    storage.FS
 	Dir   string                 // of the output
 	Temps func() (string, error) // returns the folder for unfinished files
+	Cores hfilewriter.Cores      // idle ones help to write files; nil: none do
 }
 
 // Create creates a file. summary must have its path, family, region, slice and sequence. clock measures the writing.
@@ -77,7 +79,7 @@ func Create(p Destination, summary FileMeta, settings hfilewriter.Settings, stam
 	if err != nil {
 		return nil, err
 	}
-	f := &TempFile{FileMeta: summary, FS: p.FS, Temp: path.Join(temps, path.Base(summary.Path))}
+	f := &TempFile{FileMeta: summary, FS: p.FS, Temp: path.Join(temps, path.Base(summary.Path)), cores: p.Cores}
 	if err := storage.RemoveIfThere(p.FS, f.Temp); err != nil {
 		return nil, fmt.Errorf("make %s: %w", p.FS.URI(f.Temp), err)
 	}
@@ -89,6 +91,7 @@ func Create(p Destination, summary FileMeta, settings hfilewriter.Settings, stam
 	if f.Writer, err = hfilewriter.NewWriter(f.out, settings, stamp); err != nil {
 		return nil, errors.Join(fmt.Errorf("begin %s: %w", p.FS.URI(f.Temp), err), f.out.Abort())
 	}
+	f.Writer.UseCores(p.Cores)
 	return f, nil
 }
 
@@ -136,7 +139,7 @@ func (f *TempFile) ReadBack(ctx context.Context) error {
 		return fmt.Errorf("read back %s: %w", f.FS.URI(f.Temp), err)
 	}
 	defer in.Close()
-	report, sum, probes, err := Verify(ctx, in)
+	report, sum, probes, err := Verify(ctx, in, f.cores)
 	if err != nil {
 		return failure.Damagedf("read back %s: %w", f.FS.URI(f.Temp), err)
 	}
@@ -148,12 +151,15 @@ func (f *TempFile) ReadBack(ctx context.Context) error {
 	return nil
 }
 
-// Verify checks a whole file, adds up its cells, and picks the cells that can prove later that it is served.
-func Verify(ctx context.Context, in storage.File) (*hfilewriter.Verified, digest.Sum, []KnownCell, error) {
+// Verify checks a whole file, adds up its cells, and picks the cells that can prove later that it is served. Idle cores
+// help.
+func Verify(ctx context.Context, in storage.File, cores hfilewriter.Cores) (*hfilewriter.Verified,
+	digest.Sum, []KnownCell, error) {
 	r, err := hfilewriter.Open(in, in.Size())
 	if err != nil {
 		return nil, digest.Sum{}, nil, err
 	}
+	r.UseCores(cores)
 	var cells digest.Stream
 	report, err := r.Verify(Interruptible(ctx, func(run *hfilewriter.CellBatch) error {
 		cells.AddRun(run.Cell, run.Column, run.Columns, run.Values)

@@ -158,13 +158,23 @@ func (m *Manifest) ForgetLoaded(which func(*hfiles.FileMeta) bool) {
 // All three fields of twin must be equal. The path alone is not enough, because the files of a run have the same names
 // whatever settings they are written with, and a file with other bytes was not loaded.
 func (m *Manifest) LoadedTwin(f *hfiles.FileMeta) *hfiles.FileMeta {
-	m.twins.update(m.LoadedBefore)
-	i, found := m.twins.index[twinOf(f)]
-	if !found {
-		return nil
-	}
-	return &m.LoadedBefore[i]
+	return m.twins.find(m.LoadedBefore, f)
 }
+
+// Rewrite records that a file is written again, if the table had some of its cells before its load.
+func (m *Manifest) Rewrite(f hfiles.FileMeta) {
+	if !slices.ContainsFunc(f.Probes, func(c hfiles.KnownCell) bool { return c.Before }) {
+		return
+	}
+	if old := m.rewrites.find(m.Rewritten, &f); old != nil {
+		*old = f // a later load may have found more of them
+		return
+	}
+	m.Rewritten = append(m.Rewritten, f)
+}
+
+// ForgetRewritten forgets all files that were written again, because the table serves them.
+func (m *Manifest) ForgetRewritten() { m.Rewritten, m.rewrites = nil, twins{} }
 
 // twins finds equal files without a search.
 type twins struct {
@@ -172,14 +182,26 @@ type twins struct {
 	files int          // how many files it covers
 }
 
-// update brings the index up to date. Files are only ever added, so their number shows whether the index is complete.
-func (t *twins) update(all []hfiles.FileMeta) {
-	if t.files == len(all) {
-		return
+// find returns the equal one of all files; nil if there is none.
+func (t *twins) find(all []hfiles.FileMeta, f *hfiles.FileMeta) *hfiles.FileMeta {
+	t.update(all)
+	i, found := t.index[twinOf(f)]
+	if !found {
+		return nil
 	}
-	t.index, t.files = make(map[twin]int, len(all)), len(all)
-	for i := range slices.Backward(all) { // backward, so that of equal files the first one stays
-		t.index[twinOf(&all[i])] = i
+	return &all[i]
+}
+
+// update brings the index up to date. Files are only ever added at the end. Of equal files the first one stays.
+func (t *twins) update(all []hfiles.FileMeta) {
+	if t.index == nil {
+		t.index = make(map[twin]int, len(all))
+	}
+	for ; t.files < len(all); t.files++ {
+		key := twinOf(&all[t.files])
+		if _, found := t.index[key]; !found {
+			t.index[key] = t.files
+		}
 	}
 }
 

@@ -118,7 +118,8 @@ type Manifest struct {
 	Counts    counts.RowCounts  `json:"books"`
 	Digest    digest.Sum        `json:"digest"`
 	Finished  time.Time         `json:"finished,omitzero"`
-	// Staging is HBase's folder for a load that has not ended, recorded before the first request.
+	// Staging is HBase's folder for a load that has not ended, recorded before the first request. It stays recorded while
+	// a lost file is written again.
 	Staging string `json:"staging,omitempty"`
 	// Table is load.Table's Identity at the time of the load.
 	Table string `json:"table_identity,omitempty"`
@@ -134,10 +135,13 @@ type Manifest struct {
 	Cuts []Cut `json:"cuts,omitempty"`
 	// LoadedBefore are files that the table serves, although their slices are written again because of other files.
 	LoadedBefore []hfiles.FileMeta `json:"kept,omitempty"`
+	// Rewritten are files that are written again although the table had some of their cells before their load. The new
+	// files get the same marks (Add), because a server that hung may still take them, and then these cells prove nothing.
+	Rewritten []hfiles.FileMeta `json:"rewritten,omitempty"`
 	// Existing counts the run's rows that the table had before anything was loaded; nil: the table was not asked.
 	Existing *Existing `json:"existing,omitempty"`
 
-	twins twins // of LoadedBefore
+	twins, rewrites twins // of LoadedBefore and of Rewritten
 }
 
 // New returns the manifest of a run of a job that has done nothing yet, and whose input is unknown.
@@ -175,6 +179,10 @@ type RecordedSlice struct {
 	marks int    // number of a load's marks in text: loaded files, and cells that the table had before
 }
 
+// Interrupted reports whether a load has begun and has not ended. Then a file that is gone may be in the staging folder
+// or, if a region server that hung has gone on with its request, in the table.
+func (m *Manifest) Interrupted() bool { return m.State == Loading || m.Staging != "" }
+
 // WroteNothing reports whether the run is finished and had no row to write.
 //
 // Such a run may be replaced without --force: an export that was read too early, when it was empty, must not block the
@@ -198,6 +206,13 @@ func (m *Manifest) Done(region, slice int) *RecordedSlice {
 // and the slice, so the next run finds and deletes them (output.Dir.CleanFiles, and Resume). The opposite order would
 // be worse, because a run whose manifest names files that don't exist is refused.
 func (m *Manifest) Add(finished ...RecordedSlice) {
+	for _, r := range finished {
+		for i := range r.Files {
+			if old := m.rewrites.find(m.Rewritten, &r.Files[i]); old != nil {
+				r.Files[i].Probes = old.Probes
+			}
+		}
+	}
 	m.Slices = append(m.Slices, finished...)
 	slices.SortFunc(m.Slices, compareSlices)
 }
@@ -221,6 +236,8 @@ func (m *Manifest) Remove(regions []int) (files []hfiles.FileMeta) {
 	for _, f := range files {
 		if f.Loaded {
 			m.LoadedBefore = append(m.LoadedBefore, f)
+		} else {
+			m.Rewrite(f)
 		}
 	}
 	return files
@@ -250,7 +267,7 @@ func (m *Manifest) HasLoaded() bool {
 
 // MayBeLoaded reports whether the table has files of the run, or may have.
 func (m *Manifest) MayBeLoaded() bool {
-	return m.State == Loading || m.State == Loaded || m.HasLoaded()
+	return m.Interrupted() || m.State == Loaded || m.HasLoaded()
 }
 
 // Begun reports whether the run has files, or the table may have some of them. A run that has not begun may be replaced

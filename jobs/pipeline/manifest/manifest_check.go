@@ -53,6 +53,11 @@ func check(m *Manifest) error {
 			return fmt.Errorf("file %d of those that are kept: %w", i, err)
 		}
 	}
+	for i := range m.Rewritten {
+		if err := m.Rewritten[i].Check(); err != nil {
+			return fmt.Errorf("file %d of those that are written again: %w", i, err)
+		}
+	}
 	return nil
 }
 

@@ -141,11 +141,61 @@ func TestFilesOfARun(t *testing.T) {
 	}
 }
 
+// TestRewrittenFiles: a file that is written again gets the marks of the cells that the table had before its load.
+func TestRewrittenFiles(t *testing.T) {
+	m := sliced()
+	marked := func() (n int) {
+		for _, f := range m.Files() {
+			for _, c := range f.Probes {
+				if c.Before {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	for _, f := range m.Files() {
+		f.Loaded = false
+		f.Probes = []hfiles.KnownCell{{Row: "a"}, {Row: "b"}}
+	}
+	again := slices.Clone(m.Slices)
+	for i := range again {
+		again[i].Files = slices.Clone(again[i].Files)
+		again[i].Files[0].Probes = slices.Clone(again[i].Files[0].Probes)
+	}
+	for round := 1; round <= 2; round++ { // the second load finds another cell
+		m.Files()[0].Probes[round-1].Before = true
+		m.Remove([]int{0, 1})
+		if marked() != 0 || len(m.Rewritten) != 1 {
+			t.Fatalf("%d files are written again with marks, want 1", len(m.Rewritten))
+		}
+		other := slices.Clone(again)
+		other[0].Files = slices.Clone(other[0].Files)
+		other[0].Files[0].Digest.Timed++ // other content
+		other[0].Files[0].Probes = []hfiles.KnownCell{{Row: "a"}, {Row: "b"}}
+		m.Add(other...)
+		if marked() != 0 {
+			t.Errorf("%d cells of other content are marked", marked())
+		}
+		m.Remove([]int{0, 1})
+		m.Add(again...)
+		if marked() != round {
+			t.Errorf("%d cells are marked, want %d", marked(), round)
+		}
+	}
+	m.ForgetRewritten()
+	m.Remove([]int{0, 1})
+	m.Add(again...)
+	if len(m.Rewritten) != 1 {
+		t.Errorf("%d files are written again with marks, want 1", len(m.Rewritten))
+	}
+}
+
 // TestOrderOfFields: the fields of a manifest have one order, whichever types they are in.
 func TestOrderOfFields(t *testing.T) {
 	t.Parallel()
 	m := &Manifest{MadeFor: MadeFor{MaxFiles: 5}, Staging: "s", Table: "t", Finished: time.Unix(1, 0)}
-	m.Cuts, m.LoadedBefore, m.Existing = []Cut{{}}, []hfiles.FileMeta{{}}, &Existing{}
+	m.Cuts, m.LoadedBefore, m.Rewritten, m.Existing = []Cut{{}}, []hfiles.FileMeta{{}}, []hfiles.FileMeta{{}}, &Existing{}
 	text, err := m.MarshalContent()
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +206,7 @@ func TestOrderOfFields(t *testing.T) {
 			names = append(names, name[3:])
 		}
 	}
-	want := "schema state run job_hash timestamp site_properties inputs splits families max_size max_files slices books digest finished staging table_identity cuts kept existing"
+	want := "schema state run job_hash timestamp site_properties inputs splits families max_size max_files slices books digest finished staging table_identity cuts kept rewritten existing"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("the fields are\n%s\nand should be\n%s", got, want)
 	}

@@ -181,7 +181,8 @@ func (w *Run) checkKnown(known map[string]*hfiles.FileMeta) error {
 			gone = append(gone, name)
 		}
 	}
-	if gone == nil || w.Replaces() || w.Manifest.State == manifest.Loading { // loading searches for those
+	// Loading searches for those of an interrupted load.
+	if gone == nil || w.Replaces() || w.Manifest.State == manifest.Loading || w.Manifest.Interrupted() && w.WantsLoad() {
 		return nil
 	}
 	return errcode.OutputChanged.Errorf("%s lacks files that this job wrote and did not load: %s. Run again with "+

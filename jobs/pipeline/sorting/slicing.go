@@ -28,7 +28,6 @@ type SliceWork struct {
 	partition.Slice
 	Start  []byte // its first row; empty: the region's first
 	Number int    // index among its region's slices
-	Only   bool   // it is the only slice of its region
 	Size   int64  // approximate bytes of keys and columns
 }
 
@@ -40,7 +39,7 @@ func (rows *Rows) SliceTasks(j *jobfile.Job, t *targets.Target) []SliceWork {
 		cut := rows.Sorted.Slices(region, rows.slicesOf(region, size, t))
 		for i, s := range cut {
 			start, _, _ := t.SplitKey(s.Start) // no key for the first slice
-			all = append(all, SliceWork{s, start, i, len(cut) == 1, rows.Regions[region].Bytes / int64(len(cut))})
+			all = append(all, SliceWork{s, start, i, rows.Regions[region].Bytes / int64(len(cut))})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b SliceWork) int { return cmp.Compare(b.Size, a.Size) })

@@ -193,8 +193,8 @@ func (s *SortStage) readAll(ctx context.Context, n int) ([]*Rows, error) {
 	}
 	pieces, err := s.remainingPieces()
 	if err == nil {
-		err = parallel.Share(ctx, workers, pieces,
-			func(ctx context.Context, f *sortWorker, p checkpoint.Piece) error { return f.read(ctx, p) })
+		err = parallel.ShareThen(ctx, workers, pieces,
+			func(ctx context.Context, f *sortWorker, p checkpoint.Piece) error { return f.read(ctx, p) }, (*sortWorker).sort)
 	}
 	if err == nil {
 		err = s.Source.CheckEmptyFiles()

@@ -14,8 +14,9 @@ import (
 )
 
 // UncompressedSpill returns how many of the first bytes of sorted runs are spilled uncompressed. Compression and
-// decompression are a tenth of a run's work, so they pay only if the runs would otherwise exceed the page cache or fill
-// the disk.
+// decompression are a sixth of a run's work, so they pay only if the runs would otherwise fill the disk, or have to be
+// read from it. In half of the memory that the sort leaves, the page cache can keep them beside what else is read and
+// written.
 func UncompressedSpill(o options.Options, input int64) int64 {
 	dir, err := WorkFolder(o.WorkDir)
 	if err != nil {
@@ -29,7 +30,7 @@ func UncompressedSpill(o options.Options, input int64) int64 {
 	if o.Available != nil {
 		memory = o.Available
 	}
-	return min(int64(sortedRatio*float64(input)), free/4, memory()/10)
+	return min(int64(sortedRatio*float64(input)), free/4, max(memory()-o.Memory, 0)/2)
 }
 
 // warnOfMemory warns if --memory exceeds the memory of the machine or container, because the system kills a process

@@ -76,6 +76,15 @@ func (f *sortWorker) countFile() {
 	}
 }
 
+// sort sorts what the shards hold while other workers still read. Whether it stays in memory is decided after that.
+func (f *sortWorker) sort() {
+	for _, out := range f.outputs {
+		if out.shard != nil {
+			out.shard.Sort()
+		}
+	}
+}
+
 func (f *sortWorker) close() error {
 	var errs []error
 	for _, out := range f.outputs {

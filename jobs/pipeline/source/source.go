@@ -12,6 +12,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
 	"bulkload/internal/errcode"
+	"bulkload/internal/parallel"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 	"bulkload/jobs/base/options"
@@ -166,15 +167,23 @@ func (s *Source) checkFinished(name string, l *ingest.Listing) error {
 		return errcode.InputUnfinished.Errorf("the input file %s is being copied, or its copy has failed; wait for it, "+
 			"or delete it and copy the file again", printable.Name(s.FS.URI(l.Copying[0])))
 	}
-	for _, f := range l.Files {
-		if open, err := storage.IsBeingWritten(s.FS, f.Path); err != nil {
+	return s.checkWritten(l.Files)
+}
+
+// maxCalls is how many files a NameNode is asked for at a time.
+const maxCalls = 8
+
+// checkWritten refuses files that are being written.
+func (s *Source) checkWritten(files []ingest.SourceFile) error {
+	return parallel.Share(context.Background(), make([]struct{}, maxCalls), files,
+		func(_ context.Context, _ struct{}, f ingest.SourceFile) error {
+			open, err := storage.IsBeingWritten(s.FS, f.Path)
+			if err == nil && open {
+				err = errcode.InputUnfinished.Errorf("the input file %s is being written, or its writer has died; wait for "+
+					"it, or write it again", printable.Name(s.FS.URI(f.Path)))
+			}
 			return err
-		} else if open {
-			return errcode.InputUnfinished.Errorf("the input file %s is being written, or its writer has died; wait for it, "+
-				"or write it again", printable.Name(s.FS.URI(f.Path)))
-		}
-	}
-	return nil
+		})
 }
 
 // checkEmpty refuses folders without a file, unless each has a _SUCCESS: then its export had nothing to write.

@@ -3,7 +3,9 @@ package writing
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
@@ -42,8 +44,9 @@ func (w *Stage) AddReport(r WriteReport) { w.writer.add(r) }
 // Report returns what this process and others have done so far.
 func (w *Stage) Report() WriteReport { return w.writer.Report() }
 
-// judge adds a slice to its region's sum. If it is the last one, the sum must be that of the region's sorted rows. It
-// holds the lock throughout, because the sum and its comparison belong together.
+// judge adds a slice to its region's sum. If it is the last one, the sum must be that of the region's sorted rows.
+// Otherwise that region is discarded, and so are those that are unfinished. It holds the lock throughout, because the
+// sum and its comparison belong together.
 func (w *Stage) judge(f *Finished) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,12 +57,19 @@ func (w *Stage) judge(f *Finished) error {
 	if w.left[region]--; w.left[region] > 0 {
 		return nil
 	}
-	if err := BalanceRegion(w.Rows, region, *sum); err != nil {
-		w.unbalanced[region] = true
-		return fmt.Errorf("%w: the region was discarded, and the same command writes it again",
-			errors.Join(err, w.Records.Forget([]int{region})))
+	err := BalanceRegion(w.Rows, region, *sum)
+	if err == nil {
+		return nil
 	}
-	return nil
+	// What went wrong with one region may have gone wrong with others, whose slices can't be compared yet.
+	w.discarded[region] = true
+	for other, left := range w.left {
+		if left > 0 {
+			w.discarded[other] = true
+		}
+	}
+	return fmt.Errorf("%w: this region and all unfinished ones were discarded, and the same command writes them again",
+		errors.Join(err, w.Records.Forget(slices.Sorted(maps.Keys(w.discarded)))))
 }
 
 // commit gives the files their names and then records the slice. A kill in between leaves files that are named but not
@@ -76,9 +86,10 @@ func (w *Stage) commit(f *Finished) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.unbalanced[record.Region] { // the region's last slice found this while this slice's files were renamed
+	if w.discarded[record.Region] { // another slice found this while this slice's files were renamed
 		return errors.Join(errcode.Digest.Errorf(
-			"region %d is not what was sorted: it was discarded, and the same command writes it again", record.Region),
+			"region %d was discarded, because a region is not what was sorted; the same command writes it again",
+			record.Region),
 			RemoveFiles(w.writer.Destination.FS, w.writer.Destination.Dir, record.Files))
 	}
 	if err := w.Records.Add(record); err != nil {

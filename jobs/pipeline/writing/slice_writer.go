@@ -31,12 +31,12 @@ import (
 // which do not depend on the cells' order, are made independently of each other:
 //
 //	sorted   of a region's records when they were read, before the sort (sorting.Rows.Regions)
-//	merged   of the entries that the merge has returned for the slice
-//	digest   of the cells that are in the files, as they are read back; dropped, of the duplicates that are not in them
+//	merged   of the entries that the merge has returned for a slice; only in tasks
+//	digest   of the cells that are in a slice's files, as they are read back; dropped, of the duplicates that are not
 //
-// Invariants: digest + dropped = merged for each slice (verify), and the sum of digest + dropped over a region's slices
-// = sorted (Stage.judge). For a region's only slice the second implies the first, so merged is not added up then. A
-// slice is accepted only after both. So the following faults are found, and cost another writing:
+// Invariants: the sum of digest + dropped over a region's slices = sorted (Stage.judge, when the last one of them is
+// finished); in tasks also digest + dropped = merged for each slice (verify). So the following faults are found, and
+// cost another writing of the unfinished regions or, in a task, of the slice:
 //
 //   - a sorted run that lacks entries or has some twice, and an entry that is in no slice, or in two of them;
 //   - an entry whose bytes were changed by the next ones: the merge reuses an entry's memory at the next call but one,
@@ -63,7 +63,7 @@ type sliceWriter struct {
 	counted  int64 // of them, those that the progress includes
 	times    timing.WriteTimes
 	counts   counts.Written
-	merged   digest.Sum // zero for a region's only slice
+	merged   digest.Sum // zero unless SliceWriter.Alone
 	dropped  digest.Sum
 	digest   digest.Sum
 }
@@ -73,8 +73,10 @@ func (r *sliceWriter) run(ctx context.Context) (*Finished, error) {
 	w := r.writer
 	w.Failpoint.Reached(options.Begun)
 	w.merging <- struct{}{}
+	w.Destination.Cores <- struct{}{}
 	begun := time.Now()
 	err := r.writeRows(ctx)
+	<-w.Destination.Cores
 	<-w.merging
 	if err != nil {
 		return nil, err
@@ -82,7 +84,7 @@ func (r *sliceWriter) run(ctx context.Context) (*Finished, error) {
 	if err := r.finishAll(); err != nil {
 		return nil, err
 	}
-	r.times.Total = time.Since(begun)
+	r.times.Total += time.Since(begun)
 	if err := r.verify(ctx); err != nil {
 		return nil, err
 	}
@@ -122,7 +124,7 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 		if err != nil {
 			return fmt.Errorf("merge: %w", err)
 		}
-		if !r.unit.Only {
+		if r.writer.Alone {
 			if err := r.digestEntry(&r.merged, merged); err != nil {
 				return err
 			}
@@ -254,6 +256,7 @@ func (r *sliceWriter) finish(i int) error {
 		return err
 	}
 	r.times.Compress += f.Times.Compress
+	r.times.Total += f.Times.Elsewhere
 	r.times.Encoded += f.Times.Compressed
 	r.times.Raw += f.Raw
 	r.finished = append(r.finished, f)
@@ -272,7 +275,8 @@ func (r *sliceWriter) finishAll() error {
 	return nil
 }
 
-// verify reads all files of the slice back. They must contain all merged entries except the dropped duplicates.
+// verify reads all files of the slice back and adds up their cells. Stage.judge compares the sum with those of the
+// region's other slices. In a task, the files must contain all merged entries except the dropped duplicates.
 func (r *sliceWriter) verify(ctx context.Context) error {
 	for _, f := range r.finished {
 		if ctx.Err() != nil {
@@ -289,7 +293,7 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 	}
 	held := r.digest
 	held.Add(r.dropped)
-	if !r.unit.Only && held != r.merged {
+	if r.writer.Alone && held != r.merged {
 		return errcode.Digest.Errorf("slice %d: the files read back and the dropped duplicates have %d cells with digest "+
 			"%v, but %d with %v were merged: the slice was discarded, and the same command writes it again",
 			r.unit.Number, held.Cells, held, r.merged.Cells, r.merged)

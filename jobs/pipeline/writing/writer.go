@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"bulkload/hfilewriter"
 	"bulkload/ingest"
 	"bulkload/internal/parallel"
 	"bulkload/internal/storage"
@@ -30,9 +31,12 @@ type Config struct {
 	RunID       string              // of the run that writes: it is in the files' names
 	Destination hfiles.Destination
 	Parallel    int // how many slices are merged at a time; 0: one for each core
-	Log         *slog.Logger
-	Failpoint   options.Hook
-	Watch       func(options.Progress) // gets the number of entries written
+	// Alone: slices are compared with what was merged, because the other slices of their regions are written elsewhere.
+	// So a task fails, and is tried again, before its result counts.
+	Alone     bool
+	Log       *slog.Logger
+	Failpoint options.Hook
+	Watch     func(options.Progress) // gets the number of entries written
 }
 
 // SliceWriter writes slices of sorted rows as files with temporary names, and reads them back.
@@ -58,6 +62,7 @@ func NewWriter(c Config, sorted *partition.Sorted) *SliceWriter {
 	if c.Parallel == 0 {
 		c.Parallel = parallel.Workers()
 	}
+	c.Destination.Cores = make(hfilewriter.Cores, max(c.Parallel, parallel.Workers()))
 	return &SliceWriter{Config: c, sorted: sorted,
 		written: options.NewMeter(c.Watch, "write", sorted.Stats().Entries, false),
 		merging: make(chan struct{}, c.Parallel)}
@@ -90,8 +95,8 @@ func (w *SliceWriter) Each(ctx context.Context, units []sorting.SliceWork, accep
 	return group.Wait()
 }
 
-// write writes one slice: its files are written, read back and compared with what was merged; after an error none of
-// them exists. If a DataNode fails before that, the slice is written again.
+// write writes one slice: its files are written and read back; after an error none of them exists. If a DataNode fails
+// before that, the slice is written again.
 func (w *SliceWriter) write(ctx context.Context, u sorting.SliceWork) (f *Finished, err error) {
 	var r *sliceWriter
 	err = storage.Rewrite(ctx, func() error {

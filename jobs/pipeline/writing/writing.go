@@ -1,6 +1,6 @@
 // Package writing is the stage from sorted rows to verified files. It merges, keeps one record of each row, writes a
-// slice's files, reads them back and compares them with the sorted rows. It knows neither the run nor who stores the
-// records that it makes.
+// slice's files, reads them back and compares a region's with the sorted rows. It knows neither the run nor who
+// stores the records that it makes.
 package writing
 
 import (
@@ -26,11 +26,11 @@ type Stage struct {
 	Rows    *sorting.Rows
 	Records SliceStore
 
-	writer     *SliceWriter  // does nothing if tasks write all slices
-	mu         parallel.Lock // guards what follows, and the records
-	sums       []digest.Sum  // of each region's verified slices and their dropped duplicates
-	left       []int         // slices of each region that are not verified yet
-	unbalanced map[int]bool  // regions whose slices did not match the sorted rows, and are not recorded
+	writer    *SliceWriter  // does nothing if tasks write all slices
+	mu        parallel.Lock // guards what follows, and the records
+	sums      []digest.Sum  // of each region's verified slices and their dropped duplicates
+	left      []int         // slices of each region that are not verified yet
+	discarded map[int]bool  // regions whose slices must not be recorded any more, see judge
 }
 
 // SliceStore stores the finished slices of a run durably. The stage makes one call at a time.
@@ -53,7 +53,7 @@ type SliceStore interface {
 func New(c Config, rows *sorting.Rows, records SliceStore) *Stage {
 	regions := c.Target.Regions.Len()
 	return &Stage{Rows: rows, Records: records, writer: NewWriter(c, rows.Sorted), mu: parallel.NewLock(),
-		sums: make([]digest.Sum, regions), left: make([]int, regions), unbalanced: map[int]bool{}}
+		sums: make([]digest.Sum, regions), left: make([]int, regions), discarded: map[int]bool{}}
 }
 
 // Run writes the slices that the manifest lacks, in parallel.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
@@ -22,6 +23,7 @@ import (
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/sorting"
 )
 
 // memory are records that end with the test. They fail from the call of a given number on.
@@ -220,6 +222,70 @@ func TestUnbalancedRecordsAreForgotten(t *testing.T) {
 		t.Errorf("%v; forgotten are the regions %v", err, records.forgot)
 	}
 	wantWritten(t, "written again", w, records)
+}
+
+// TestUnfinishedRegionsAreForgotten: a region that is not what was sorted is discarded, and so are the slices of regions
+// that can't be compared yet, even those that come later. The next run writes all of them.
+func TestUnfinishedRegionsAreForgotten(t *testing.T) {
+	w, records := newStage(t, "", map[string]string{"part-0": manyLines()})
+	units, err := w.Unfinished()
+	if err != nil {
+		t.Fatal(err)
+	}
+	accept := func(region, slice int, damage uint64) error {
+		i := slices.IndexFunc(units, func(u sorting.SliceWork) bool { return u.Region == region && u.Number == slice })
+		f, err := w.writer.write(t.Context(), units[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Record.Digest.Timed += damage
+		return w.Accept(f)
+	}
+	if err := errors.Join(accept(2, 0, 0), accept(1, 0, 0)); err != nil || len(records.Slices) != 2 {
+		t.Fatalf("%v; %d slices are recorded", err, len(records.Slices))
+	}
+	if err := accept(0, 0, 1); failure.CodeOf(err) != errcode.Digest || !reflect.DeepEqual(records.forgot, [][]int{{0, 1}}) {
+		t.Errorf("%v; forgotten are the regions %v", err, records.forgot)
+	}
+	if err := accept(1, 1, 0); failure.CodeOf(err) != errcode.Digest || len(records.Slices) != 1 {
+		t.Errorf("a slice that comes later: %v; %d slices are recorded", err, len(records.Slices))
+	}
+	for _, name := range filesIn(t, w) { // a run does this before the stage
+		if name != records.Slices[0].Files[0].Path {
+			check(t, os.Remove(filepath.Join(w.writer.Destination.Dir, name)))
+		}
+	}
+	w = newRun(w)
+	check(t, w.Run(t.Context()))
+	wantWritten(t, "written again", w, records)
+}
+
+// TestWrongSliceOfATask: a task compares its slice with what was merged, because it does not know the rest of the region.
+// After an error no file is left.
+func TestWrongSliceOfATask(t *testing.T) {
+	w, _ := newStage(t, "", map[string]string{"part-0": manyLines()})
+	units, err := w.Unfinished()
+	check(t, err)
+	w.writer.Alone = true
+	if f, err := w.writer.write(t.Context(), units[0]); err != nil || len(f.Temps) == 0 {
+		t.Fatalf("a right slice: %v", err)
+	}
+	family := &w.writer.Target.Layout.Families[0] // whose last cell goes into another column from now on
+	names := slices.Clone(family.Qualifiers)
+	names[len(names)-1] = append(slices.Clone(names[len(names)-1]), 'x')
+	family.Columns, err = hfilewriter.NewColumns(family.Bytes, names)
+	check(t, err)
+	f, err := w.writer.write(t.Context(), units[1])
+	if failure.CodeOf(err) != errcode.Digest || !testwords.Names(err, "slice") || f != nil {
+		t.Errorf("a wrong slice: %v", err)
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestServedFilesAreNotWrittenTwice: a file that the table already has, byte for byte, is recorded as it was, and gets

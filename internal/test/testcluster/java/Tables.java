@@ -39,6 +39,7 @@ import org.apache.hadoop.util.ToolRunner;
 /** What is done to and read from tables, by HBase's client. */
 final class Tables {
   private static final int SPLIT_SECONDS = 60;
+  private static final int CHORE_SECONDS = 150; // the chore comes every two minutes
   private static final int ROWS_A_CALL = 1000;
   /** A server that gets little time answers few gets within the time of a call; what it has done for a lost call is done again. */
   private static final int GETS_A_CALL = 100;
@@ -201,12 +202,24 @@ final class Tables {
     TableName table = TableName.valueOf(name);
     try (Admin admin = connection().getAdmin()) {
       int before = admin.getRegions(table).size();
-      if (row == null) {
-        admin.split(table);
-      } else {
-        admin.split(table, Bytes.toBytesBinary(row));
+      // A half of another split can't be split before a chore has deleted the files that its compaction has replaced.
+      long end = System.nanoTime() + CHORE_SECONDS * 1_000_000_000L;
+      for (boolean asked = false; !asked;) {
+        try {
+          if (row == null) {
+            admin.split(table);
+          } else {
+            admin.split(table, Bytes.toBytesBinary(row));
+          }
+          asked = true;
+        } catch (IOException e) {
+          if (!String.valueOf(e.getMessage()).contains("NOT splittable") || System.nanoTime() > end) {
+            throw e;
+          }
+          Thread.sleep(1000);
+        }
       }
-      long end = System.nanoTime() + SPLIT_SECONDS * 1_000_000_000L;
+      end = System.nanoTime() + SPLIT_SECONDS * 1_000_000_000L;
       while (admin.getRegions(table).size() <= before || !admin.isTableAvailable(table)) {
         if (System.nanoTime() > end) {
           throw new IOException(name + " has not split" + (row == null ? "" : " at " + row) + " after " + SPLIT_SECONDS + " s");
