@@ -504,8 +504,21 @@ func TestSplitBetweenPlanAndLoad(t *testing.T) {
 	}
 	across := l.write("1", "f", "k", "n")
 	beside := l.write("2", "f", "n")
+	before, err := l.Table(l.Context(), table)
+	if err != nil {
+		t.Fatal(err)
+	}
 	l.split(table, "m")
-	_, _, err := l.load(table, beside, across)
+	now, err := l.Table(l.Context(), table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range now.Regions { // hbase:meta still has the region that was split
+		if r := &now.Regions[i]; len(now.Regions) != 2 || !r.OneOf(before.OpeningsOf(&seed)) {
+			t.Errorf("%s of %d is not known as a half", r, len(now.Regions))
+		}
+	}
+	_, _, err = l.load(table, beside, across)
 	if !errors.Is(err, ErrRefused) || !testwords.Names(err, across.URI, `before "m"`) {
 		t.Errorf("got %v", err)
 	}

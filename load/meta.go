@@ -14,8 +14,8 @@ import (
 	"github.com/tsuna/gohbase/pb"
 )
 
-// metaColumns are the columns of hbase:meta that describe a region and the place of one of its replicas; 0: of the
-// region itself (CatalogFamilyFormat.getServerColumn).
+// metaColumns are the columns of hbase:meta that describe a region, what it was split into, and the place of one of its
+// replicas; 0: of the region itself (CatalogFamilyFormat.getServerColumn).
 func metaColumns(replica int) []*pb.Column {
 	var suffix string
 	if replica > 0 {
@@ -25,6 +25,7 @@ func metaColumns(replica int) []*pb.Column {
 	for _, name := range []string{"server", "serverstartcode", "seqnumDuringOpen", "state"} {
 		c.Qualifier = append(c.Qualifier, []byte(name+suffix))
 	}
+	c.Qualifier = append(c.Qualifier, []byte("splitA"), []byte("splitB"))
 	return []*pb.Column{c}
 }
 
@@ -68,13 +69,24 @@ func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, err
 		return nil, fmt.Errorf("read %s: %w", r.limits.meta, err)
 	}
 	var regions []Region
+	parents := map[string]string{} // encoded names by daughters'
 	for i := range rows {
+		for _, daughter := range rows[i].daughters {
+			parents[daughter] = encodedName(rows[i].name)
+		}
 		region, err := rows[i].region(r.replica)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: row %q: %w", r.limits.meta, rows[i].name, err)
 		}
 		if region != nil {
 			regions = append(regions, *region)
+		}
+	}
+	for i := range regions {
+		r := &regions[i]
+		// A region is made after its parent, so this ends unless hbase:meta is damaged.
+		for name := parents[r.EncodedName()]; name != "" && len(r.ancestors) < len(rows); name = parents[name] {
+			r.ancestors = append(r.ancestors, name)
 		}
 	}
 	return regions, nil
@@ -105,6 +117,8 @@ type metaRow struct {
 
 	startCode, openSeq int64
 	opened             int64 // the time of openSeq's cell
+
+	daughters []string // encoded names of the regions that it was split into
 }
 
 type metaRows []metaRow
@@ -147,6 +161,12 @@ func (m *metaRow) add(c *cell.Cell) (err error) {
 		m.openSeq, m.opened = metaNumber(c.Value), c.Timestamp
 	case "state":
 		m.state = string(c.Value)
+	case "splitA", "splitB":
+		var daughter *hbase.RegionInfo
+		if daughter, err = hbase.ParseRegionInfo(c.Value); err != nil {
+			return fmt.Errorf("read %s: row %q: %s: %w", metaTable, m.name, name, err)
+		}
+		m.daughters = append(m.daughters, encodedName(daughter.Name()))
 	}
 	return err
 }

@@ -23,6 +23,9 @@ type Region struct {
 	openSeq   int64 // sequence number with which the region was opened last; 0 if hbase:meta does not say
 	opened    int64 // when it was opened last, in epoch milliseconds; 0 if hbase:meta does not say
 	stateless bool  // hbase:meta does not say whether it is open
+
+	// encoded names of the regions that it came from only by splits, as far as hbase:meta still has them; nearest first
+	ancestors []string
 }
 
 // sameOpening reports whether two look-ups found a region opened by the same process, and not opened again in between.
@@ -37,8 +40,10 @@ func (r *Region) sameOpening(o *Region) bool {
 
 // EncodedName is the part of a region's name between the last two dots, which names its folder and, in the HBase shell,
 // the region.
-func (r *Region) EncodedName() string {
-	name := strings.TrimSuffix(string(r.Name), ".")
+func (r *Region) EncodedName() string { return encodedName(r.Name) }
+
+func encodedName(region []byte) string {
+	name := strings.TrimSuffix(string(region), ".")
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"bulkload/internal/errcode"
@@ -161,8 +162,8 @@ func (r *Region) opening() string {
 	return fmt.Sprintf("%s@%s,%d,%d", r.EncodedName(), r.Server, r.startCode, r.openSeq)
 }
 
-// OpeningsOf is Openings for the rows of one file. It also changes if the settings of the file's family change, or the
-// family is gone.
+// OpeningsOf is Openings for the rows of one file, and names the regions (see Region.OneOf). It also changes if the
+// settings of the file's family change, or the family is gone.
 func (t *Table) OpeningsOf(f *HFile) string {
 	h := sha256.New()
 	for _, family := range t.Families {
@@ -171,7 +172,20 @@ func (t *Table) OpeningsOf(f *HFile) string {
 		}
 	}
 	fmt.Fprintln(h, t.Openings(f.FirstRow, f.LastRow))
-	return hex.EncodeToString(h.Sum(nil)[:12])
+	text := hex.EncodeToString(h.Sum(nil)[:12])
+	for _, r := range t.Overlapping(f.FirstRow, f.LastRow) {
+		text += " " + r.EncodedName()
+	}
+	return text
+}
+
+// OneOf reports whether a region is one of those that a text of OpeningsOf names, or hbase:meta shows that it came from
+// one of them only by splits. Then whatever has emptied a part of the region since has emptied all of it. Otherwise it
+// may be the merge of a region that was truncated and one that was not.
+func (r *Region) OneOf(openings string) bool {
+	names := strings.Fields(openings)
+	return slices.Contains(names, r.EncodedName()) ||
+		slices.ContainsFunc(r.ancestors, func(name string) bool { return slices.Contains(names, name) })
 }
 
 // Overlapping returns the regions that may hold rows from first to last.

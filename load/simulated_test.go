@@ -799,6 +799,45 @@ func TestOpeningsOfAFile(t *testing.T) {
 	})
 }
 
+// TestRegionsOfAFile: a region is one of those that had a file if it moved, was truncated as a whole, or came from one of
+// them by splits that hbase:meta still shows.
+func TestRegionsOfAFile(t *testing.T) {
+	for what, c := range map[string]struct {
+		change func(w *simcluster.Cluster) error
+		want   bool
+	}{
+		"moved":     {func(w *simcluster.Cluster) error { return w.Move("t", []byte("h")) }, true},
+		"truncated": {func(w *simcluster.Cluster) error { return w.TruncateRegion("t", []byte("h")) }, true},
+		"split twice": {func(w *simcluster.Cluster) error {
+			return errors.Join(w.Split("t", []byte("k")), w.Split("t", []byte("i")))
+		}, true},
+		"split, and its parent is gone": {func(w *simcluster.Cluster) error {
+			return errors.Join(w.Split("t", []byte("k")), w.Compact("t", []byte("h"), 0, true))
+		}, false},
+		"split and merged": {func(w *simcluster.Cluster) error {
+			return errors.Join(w.Split("t", []byte("k")), w.Merge("t", []byte("h")))
+		}, false},
+		"split, merged and split": {func(w *simcluster.Cluster) error {
+			return errors.Join(w.Split("t", []byte("k")), w.Merge("t", []byte("h")), w.Split("t", []byte("i")))
+		}, false},
+		"merged with the next one": {func(w *simcluster.Cluster) error { return w.Merge("t", []byte("h")) }, false},
+	} {
+		simulated(t, func(s *simulation) {
+			file := &HFile{Family: "f", FirstRow: []byte("h"), LastRow: []byte("l")}
+			before, err := s.Table(s.Context(), "t")
+			s.do(err)
+			s.do(c.change(s.world))
+			now, err := s.Table(s.Context(), "t")
+			s.do(err)
+			for _, r := range now.Overlapping(file.FirstRow, file.LastRow) {
+				if r.OneOf(before.OpeningsOf(file)) != c.want {
+					s.Errorf("%s: %s, want %t", what, &r, c.want)
+				}
+			}
+		})
+	}
+}
+
 // TestYesOfARegionThatMoved: a server says that it loaded a file whose cells the table had before, or one of delete
 // markers, which a compaction removes before anybody asks for them. If its region is open elsewhere by then, that
 // proves nothing: the region is opened once more, which finds all files in its folder. Otherwise the yes counts.

@@ -2,6 +2,7 @@ package hbase
 
 import (
 	"bytes"
+	"crypto/md5"
 	"errors"
 	"fmt"
 	"maps"
@@ -74,7 +75,14 @@ type RegionInfo struct {
 	Replica int // 0: the primary
 }
 
-// ParseRegionInfo reads the value of info:regioninfo in hbase:meta. The result holds no views of b.
+// Name is the region's name, the key of its row in hbase:meta: table, start row, id and the MD5 of them
+// (RegionInfo.createRegionName).
+func (i *RegionInfo) Name() []byte {
+	name := fmt.Appendf(nil, "%s,%s,%d", i.Table, i.Start, i.ID)
+	return fmt.Appendf(name, ".%x.", md5.Sum(name))
+}
+
+// ParseRegionInfo reads the value of info:regioninfo, splitA or splitB in hbase:meta. The result holds no views of b.
 func ParseRegionInfo(b []byte) (*RegionInfo, error) {
 	found, ok := bytes.CutPrefix(b, []byte(magic))
 	if !ok {

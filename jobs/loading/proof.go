@@ -30,10 +30,11 @@ import (
 //   - Otherwise a region may have been truncated, the family may have been removed and added again, or the table may be
 //     another one. Then cells that were there before the load, and newer versions, prove nothing, because later loads
 //     may have put them there. In each region that may hold rows of the file, the table must return one of the file's
-//     cells that was not there before. Even that proves nothing if, according to the ledger, a later load may have had
-//     equal cells. If the table's state was written since (it was created again, truncated, restored, or disabled and
-//     enabled), it also proves nothing if an earlier load may have had them, because a snapshot may have brought them
-//     back.
+//     cells that was not there before, and the region must be one of those that had the file, or come from one of them
+//     only by splits: other regions may be merged from one that was truncated and one that was not. Even that proves
+//     nothing if, according to the ledger, a later load may have had equal cells. If the table's state was written since
+//     (it was created again, truncated, restored, or disabled and enabled), it also proves nothing if an earlier load may
+//     have had them, because a snapshot may have brought them back.
 //   - If the known cells can't decide, the table is asked for all rows of the run in these regions (AskRows). If
 //     those are not known, the error is errcode.LoadUnsure, because only a person can decide.
 //
@@ -248,11 +249,11 @@ func (v *verdict) add(c claim, f load.ProbeResult) {
 	}
 	unchanged := c.unchanged(v.table, &f.HFile)
 	for _, r := range v.table.Overlapping(f.FirstRow, f.LastRow) {
-		proven, asked := unchanged, false
+		proven, asked, same := unchanged, false, r.OneOf(f.Opening)
 		for i := range f.Probes {
 			isHere := bytes.Equal(f.Answers[i].Region, r.Name)
 			asked = asked || isHere
-			proven = proven || !v.ambiguous && f.Proves(i) && isHere
+			proven = proven || same && !v.ambiguous && f.Proves(i) && isHere
 		}
 		rows := f.Rows()
 		if bytes.Compare(r.Start, rows.First) > 0 {
@@ -265,6 +266,10 @@ func (v *verdict) add(c claim, f load.ProbeResult) {
 		case c.asksAll(rows):
 			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("file %s was loaded into table %s once more, and rows that a "+
 				"client may have deleted would stay hidden", f.URI, c.table)})
+		case !proven && !same:
+			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s came from other regions after file %s was loaded, "+
+				"so each cell that is known of the file proves only its own row",
+				&r, c.table, f.URI)})
 		case !proven && f.OnlyMarkers():
 			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was opened again after file %s was loaded, of "+
 				"which only delete markers are known, and a major compaction removes those",

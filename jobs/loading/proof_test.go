@@ -168,31 +168,35 @@ func TestVerdicts(t *testing.T) {
 		what     string
 		answers  [3]load.Serving // of rows a and b in the first region, and of row n in the second one
 		before   string          // rows that the table had before
-		opened   bool            // regions were opened again
+		opened   string          // regions were opened again: "moved", or "split" into others or merged
 		written  bool            // the table's state was written again
 		repeated bool            // another load had equal cells
 		want     string
 	}{
-		{"all are there", [3]load.Serving{served, served, served}, "", false, false, false, ""},
-		{"newer versions in an unchanged table", [3]load.Serving{superseded, superseded, superseded}, "", false, false, false, ""},
-		{"equal cells of before in an unchanged table", [3]load.Serving{served, served, served}, "abn", false, false, true, ""},
-		{"deleted in an unchanged table", [3]load.Serving{deleted, deleted, served}, "", false, false, false, "bad"},
-		{"expired", [3]load.Serving{expired, expired, expired}, "", false, false, false, "bad"},
-		{"all are there, opened again", [3]load.Serving{served, served, served}, "", true, false, true, ""},
-		{"one of each region is there", [3]load.Serving{superseded, served, served}, "", true, false, false, ""},
-		{"newer versions in the second region", [3]load.Serving{served, served, superseded}, "", true, false, false, "m-n"},
-		{"newer versions", [3]load.Serving{superseded, superseded, superseded}, "", true, false, false, "a-m m-n"},
-		{"the one that is there was there before", [3]load.Serving{served, superseded, served}, "a", true, false, false, "a-m"},
-		{"all were there before", [3]load.Serving{served, served, served}, "abn", true, false, false, "a-m m-n"},
-		{"one was not there before", [3]load.Serving{served, served, served}, "an", true, false, false, "m-n"},
-		{"another table", [3]load.Serving{served, served, served}, "", false, true, false, ""},
-		{"another table, newer versions", [3]load.Serving{superseded, superseded, served}, "", false, true, false, "a-m"},
-		{"another table, another load had equal cells", [3]load.Serving{served, served, served}, "", false, true, true, "a-m m-n"},
-		{"a cell is missing", [3]load.Serving{served, missing, served}, "", true, false, false, "bad"},
+		{"all are there", [3]load.Serving{served, served, served}, "", "", false, false, ""},
+		{"newer versions in an unchanged table", [3]load.Serving{superseded, superseded, superseded}, "", "", false, false, ""},
+		{"equal cells of before in an unchanged table", [3]load.Serving{served, served, served}, "abn", "", false, true, ""},
+		{"deleted in an unchanged table", [3]load.Serving{deleted, deleted, served}, "", "", false, false, "bad"},
+		{"expired", [3]load.Serving{expired, expired, expired}, "", "", false, false, "bad"},
+		{"all are there, opened again", [3]load.Serving{served, served, served}, "", "moved", false, true, ""},
+		{"one of each region is there", [3]load.Serving{superseded, served, served}, "", "moved", false, false, ""},
+		{"newer versions in the second region", [3]load.Serving{served, served, superseded}, "", "moved", false, false, "m-n"},
+		{"newer versions", [3]load.Serving{superseded, superseded, superseded}, "", "moved", false, false, "a-m m-n"},
+		{"the one that is there was there before", [3]load.Serving{served, superseded, served}, "a", "moved", false, false, "a-m"},
+		{"all were there before", [3]load.Serving{served, served, served}, "abn", "moved", false, false, "a-m m-n"},
+		{"one was not there before", [3]load.Serving{served, served, served}, "an", "moved", false, false, "m-n"},
+		{"all are there, in other regions", [3]load.Serving{served, served, served}, "", "split", false, false, "a-m m-n"},
+		{"another table", [3]load.Serving{served, served, served}, "", "", true, false, ""},
+		{"another table, newer versions", [3]load.Serving{superseded, superseded, served}, "", "", true, false, "a-m"},
+		{"another table, another load had equal cells", [3]load.Serving{served, served, served}, "", "", true, true, "a-m m-n"},
+		{"a cell is missing", [3]load.Serving{served, missing, served}, "", "moved", false, false, "bad"},
 	} {
 		recorded, now := tableOf("m"), tableOf("m")
 		name(recorded, "")
-		name(now, map[bool]string{true: "again"}[c.opened])
+		name(now, map[bool]string{true: "of others"}[c.opened == "split"])
+		if c.opened == "moved" {
+			now.Regions[0].Server, now.Regions[1].Server = "another", "another"
+		}
 		file := fileIn(recorded, "f", "a", "b", "n")
 		claimed := claim{table: "t", identity: recorded.Identity(), repeated: c.repeated, files: []load.HFile{file}}
 		if c.written {

@@ -110,6 +110,7 @@ type region struct {
 	seq        int64             // sequence number of the last change
 	stores     map[string][]file // by family
 	orphans    map[string][]file // in its folder, but not known to the server that has it open
+	daughters  []*region         // that it was split into
 	busy       int               // load requests that a server is working on
 }
 

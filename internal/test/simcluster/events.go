@@ -228,6 +228,7 @@ func (c *Cluster) Split(name string, row []byte) error {
 			}
 			c.open(daughter, parent.server)
 		}
+		parent.daughters = []*region{low, high}
 		t.regions = slices.Replace(t.regions, i, i+1, low, high)
 		t.parents = append(t.parents, parent)
 		return nil

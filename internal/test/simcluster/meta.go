@@ -62,18 +62,26 @@ func (r *region) meta(state string) []cell.Cell {
 	case r.shown.at != r.opened:
 		state = "OPENING"
 	}
-	// can't fail: all fields are set
-	info, _ := proto.Marshal(&pb.RegionInfo{RegionId: proto.Uint64(uint64(r.id)), StartKey: r.start, EndKey: r.end, Offline: &split, Split: &split,
-		TableName: &pb.TableName{Namespace: []byte(r.table.Namespace), Qualifier: []byte(r.table.Qualifier)}})
 	long := func(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 	name := string(r.name)
-	row := []cell.Cell{metaCell(name, "info", "regioninfo", r.id, append([]byte("PBUF"), info...))}
+	row := []cell.Cell{metaCell(name, "info", "regioninfo", r.id, r.info(split))}
 	if at := r.shown.at; at > 0 {
 		row = append(row, metaCell(name, "info", "seqnumDuringOpen", at, long(r.shown.seq)),
 			metaCell(name, "info", "server", at, []byte(r.shown.server.addr())),
 			metaCell(name, "info", "serverstartcode", at, long(r.shown.startCode)))
 	}
+	for i, daughter := range r.daughters {
+		row = append(row, metaCell(name, "info", []string{"splitA", "splitB"}[i], daughter.id, daughter.info(false)))
+	}
 	return append(row, metaCell(name, "info", "state", r.opened, []byte(state)))
+}
+
+// info is a region's RegionInfo, as hbase:meta has it.
+func (r *region) info(split bool) []byte {
+	// can't fail: all fields are set
+	info, _ := proto.Marshal(&pb.RegionInfo{RegionId: proto.Uint64(uint64(r.id)), StartKey: r.start, EndKey: r.end, Offline: &split, Split: &split,
+		TableName: &pb.TableName{Namespace: []byte(r.table.Namespace), Qualifier: []byte(r.table.Qualifier)}})
+	return append([]byte("PBUF"), info...)
 }
 
 func metaCell(row, family, qualifier string, timestamp int64, value []byte) cell.Cell {
