@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"hash/crc32"
+	"iter"
+	"math/bits"
 	"net"
 	"path"
-	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -209,22 +211,52 @@ func (g *gate) drop(client *Client) {
 	})
 }
 
-// random are the parts of names that may differ each time that a schedule is played: tokens of locks, names of parts of
-// cut files, and the letters of the ledger's documents.
-var random = regexp.MustCompile(`[0-9a-f]{32}|[0-9a-f]{16}|[0-9a-f]{8}|unserved-[^./]*`)
+// randomParts are the parts of a name that may differ each time that a schedule is played: 32, 16 or 8 hexadecimal digits,
+// as in tokens of locks and names of parts of cut files, and the letters of the ledger's documents.
+func randomParts(name string) iter.Seq2[int, int] {
+	const unserved = "unserved-"
+	return func(yield func(from, to int) bool) {
+		for i := 0; i < len(name); {
+			n := 0
+			for n < 32 && i+n < len(name) && (name[i+n] >= '0' && name[i+n] <= '9' || name[i+n] >= 'a' && name[i+n] <= 'f') {
+				n++
+			}
+			switch {
+			case n >= 8:
+				n = 8 << (bits.Len(uint(n)) - 4) // 8, 16 or 32
+			case strings.HasPrefix(name[i:], unserved):
+				if n = strings.IndexAny(name[i:], "./"); n < 0 {
+					n = len(name) - i
+				}
+			default:
+				i++
+				continue
+			}
+			if !yield(i, i+n) {
+				return
+			}
+			i += n
+		}
+	}
+}
 
 // masked is a name with numbers in place of its random parts. A part gets its number when the first call for it goes on.
 func (g *gate) masked(name string) string {
-	return random.ReplaceAllStringFunc(name, func(part string) string {
-		if n, known := g.names[part]; known {
-			return fmt.Sprint("#", n)
+	var text []byte
+	done := 0
+	for from, to := range randomParts(name) {
+		text = append(append(text, name[done:from]...), '#')
+		if n, known := g.names[name[from:to]]; known {
+			text = strconv.AppendInt(text, int64(n), 10)
 		}
-		return "#"
-	})
+		done = to
+	}
+	return string(append(text, name[done:]...))
 }
 
 func (g *gate) register(name string) {
-	for _, part := range random.FindAllString(name, -1) {
+	for from, to := range randomParts(name) {
+		part := name[from:to]
 		if _, known := g.names[part]; !known {
 			g.names[part] = len(g.names)
 		}

@@ -62,7 +62,7 @@ type Request struct {
 
 // Acquire locks an existing directory, or returns an error that names the holder (try later).
 func Acquire(ctx context.Context, fsys storage.FS, dir string, o Request) (*DirectoryLock, error) {
-	l := &DirectoryLock{FS: fsys, dir: dir, me: systemProcesses.self(o.User),
+	l := &DirectoryLock{FS: fsys, dir: dir, me: newOwner(o.User),
 		polling: o.Output != "", stop: make(chan struct{}), making: parallel.NewLock()}
 	l.me.Purpose, l.me.Output = o.Purpose, o.Output
 	var err error
@@ -100,7 +100,7 @@ func Acquire(ctx context.Context, fsys storage.FS, dir string, o Request) (*Dire
 
 // Holder describes the owner of a directory's lock. ok is false if there is no lock, or its owner is gone.
 func Holder(fsys storage.FS, dir, user string) (held Owner, ok bool, err error) {
-	l := &DirectoryLock{FS: fsys, dir: dir, me: systemProcesses.self(user), polling: true}
+	l := &DirectoryLock{FS: fsys, dir: dir, me: newOwner(user), polling: true}
 	held, err = l.read(l.name())
 	if errors.Is(err, fs.ErrNotExist) {
 		return Owner{}, false, nil

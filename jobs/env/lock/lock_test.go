@@ -116,7 +116,7 @@ func (w movedWriter) Close() error {
 // tried again later.
 func TestLockMovedAway(t *testing.T) {
 	dir := t.TempDir()
-	far := systemProcesses.self("otto")
+	far := newOwner("otto")
 	far.Host = "elsewhere"
 	text, err := json.Marshal(far)
 	if err != nil {
@@ -159,7 +159,7 @@ func TestTrueCauses(t *testing.T) {
 	if err := acquire(readOnlyFS{storage.Local}); !errors.Is(err, syscall.EROFS) || failure.CodeOf(err) == errcode.Locked {
 		t.Errorf("a folder without a lock: %v", err)
 	}
-	far := systemProcesses.self("otto")
+	far := newOwner("otto")
 	far.Host = "elsewhere"
 	text, err := json.Marshal(far)
 	if err == nil {
@@ -272,7 +272,7 @@ func TestLockThatStays(t *testing.T) {
 // TestStaleLocks: a lock is taken over at once where its owner is certainly gone, never where it certainly lives, and
 // by its age where neither can be seen from here.
 func TestStaleLocks(t *testing.T) {
-	me := systemProcesses.self("otto")
+	me := newOwner("otto")
 	if me.Boot == "" || me.Namespaces == "" {
 		testcluster.Without(t, "needs a system with a /proc that names boots and namespaces: without it no owner can be seen")
 	}
@@ -363,7 +363,7 @@ func (f *otherClock) Stat(name string) (storage.Info, error) {
 // difference of the clocks, an old lock is taken over, and a young one is not.
 func TestWaitingAsksForNoTime(t *testing.T) {
 	t.Parallel()
-	me := systemProcesses.self("otto")
+	me := newOwner("otto")
 	if me.Boot == "" || me.Namespaces == "" {
 		testcluster.Without(t, "needs a system with a /proc that names boots and namespaces: without it no owner can be seen")
 	}
@@ -436,7 +436,7 @@ func TestZombieHoldsNoLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := systemProcesses
-	me := p.self("")
+	me := p.self()
 	o := me
 	o.PID = child.Process.Pid
 	if o.Process = p.start(fmt.Sprint(o.PID)); o.Process == "" || me.Namespaces == "" {
@@ -489,7 +489,7 @@ func procFiles(pid int) map[string]string {
 func TestHiddenProcesses(t *testing.T) {
 	files := procFiles(os.Getpid())
 	p := shownProc(t, files)
-	me := p.self("tina")
+	me := p.self()
 	if me.Boot != "boot" || me.Namespaces != "pid:[7] time:[8]" || me.Process != "777@boot" {
 		t.Fatalf("this process is %+v", me)
 	}
@@ -532,7 +532,7 @@ func TestProcOfAnotherNamespace(t *testing.T) {
 		change(files)
 		p := shownProc(t, files)
 		p.signal = func(int) error { return syscall.ESRCH }
-		me := p.self("tina")
+		me := p.self()
 		if f, why := p.liveness(me, me); f != unknown || why == "" {
 			t.Errorf("%s: %d (%s)", what, f, why)
 		}
@@ -641,7 +641,7 @@ func TestLocksOfOneProcess(t *testing.T) {
 
 // TestTemporaryFilesHaveOwners: who takes a lock removes the temporary files of those that are gone, and no others.
 func TestTemporaryFilesHaveOwners(t *testing.T) {
-	me := systemProcesses.self("tina")
+	me := newOwner("tina")
 	if me.Namespaces == "" {
 		testcluster.Without(t, "needs a system with a /proc that names namespaces: without it no owner can be seen")
 	}

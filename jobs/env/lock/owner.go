@@ -72,14 +72,22 @@ type processes struct {
 
 var systemProcesses = processes{"/proc", func(pid int) error { return syscall.Kill(pid, 0) }}
 
-// self returns this process as an owner, with a new token.
-func (p processes) self(user string) Owner {
+// self returns this process as an owner, without what differs in each lock.
+func (p processes) self() Owner {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
-	return Owner{Host: host, PID: os.Getpid(), Process: p.start("self"), Boot: p.boot(), Namespaces: p.namespaces(),
-		Token: NewToken(), User: user, Since: time.Now().UTC().Truncate(time.Second)}
+	return Owner{Host: host, PID: os.Getpid(), Process: p.start("self"), Boot: p.boot(), Namespaces: p.namespaces()}
+}
+
+var thisProcess = sync.OnceValue(systemProcesses.self)
+
+// newOwner returns this process as an owner, with a new token.
+func newOwner(user string) Owner {
+	o := thisProcess()
+	o.Token, o.User, o.Since = NewToken(), user, time.Now().UTC().Truncate(time.Second)
+	return o
 }
 
 const tokenBytes = 8
