@@ -79,7 +79,7 @@ var guards = map[string]guard{
 	"newer versions prove nothing after a change": {"jobs/loading/proof.go",
 		"!v.ambiguous && f.Proves(i) && isHere", "f.Answers[i].Serving.Readable() && isHere", "jobs/loading.TestProofHistories", ""},
 	"a cell proves only its row in a region of others": {"jobs/loading/proof.go",
-		"r.OneOf(f.Opening)", "true", "jobs/loading.TestVerdicts", ""},
+		"r.CameFrom(f.Opening)", "true", "jobs/loading.TestVerdicts", ""},
 	"delete markers prove nothing": {"jobs/pipeline/hfiles/probes.go",
 		"\t\tif c.Type != cell.Put {\n\t\t\tdeleted", "\t\tif false {\n\t\t\tdeleted", "jobs/pipeline/hfiles.TestPickProbesAmongMarkers", ""},
 	"a delete marker that is gone was compacted away": {"load/probe.go",

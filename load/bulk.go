@@ -23,7 +23,8 @@ type HFile struct {
 	LastRow  []byte
 	Oldest   int64   // least timestamp of its cells, in epoch milliseconds; 0: that of one of Probes, or unknown
 	Probes   []Probe // cells by which a region proves that it serves the file
-	// the opening of its regions when the file was last known to be served, or about to be loaded: see Table.OpeningsOf
+	// the regions of its rows, and their openings, when it was last known to be served, or about to be loaded: see
+	// Table.OpeningsOf
 	Opening string
 }
 

@@ -514,7 +514,7 @@ func TestSplitBetweenPlanAndLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range now.Regions { // hbase:meta still has the region that was split
-		if r := &now.Regions[i]; len(now.Regions) != 2 || !r.OneOf(before.OpeningsOf(&seed)) {
+		if r := &now.Regions[i]; len(now.Regions) != 2 || !r.CameFrom(before.OpeningsOf(&seed)) {
 			t.Errorf("%s of %d is not known as a half", r, len(now.Regions))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"bulkload/cell"
@@ -14,8 +15,8 @@ import (
 	"github.com/tsuna/gohbase/pb"
 )
 
-// metaColumns are the columns of hbase:meta that describe a region, what it was split into, and the place of one of its
-// replicas; 0: of the region itself (CatalogFamilyFormat.getServerColumn).
+// metaColumns are the columns of hbase:meta that describe a region and the place of one of its replicas; 0: of the
+// region itself (CatalogFamilyFormat.getServerColumn).
 func metaColumns(replica int) []*pb.Column {
 	var suffix string
 	if replica > 0 {
@@ -25,7 +26,6 @@ func metaColumns(replica int) []*pb.Column {
 	for _, name := range []string{"server", "serverstartcode", "seqnumDuringOpen", "state"} {
 		c.Qualifier = append(c.Qualifier, []byte(name+suffix))
 	}
-	c.Qualifier = append(c.Qualifier, []byte("splitA"), []byte("splitB"))
 	return []*pb.Column{c}
 }
 
@@ -54,8 +54,8 @@ func noTable(id hbase.TableName) error {
 // blank sorts right after the comma in hbase:meta's order of names.
 func afterRegions(table string) []byte { return []byte(table + " ,,") }
 
-// regions reads a table's regions. Parents of a split, which stay until they are cleaned up, are left out. A region
-// without a server is errInTransition.
+// regions reads a table's regions. Parents of a split, which stay until HBase has compacted their daughters, are only the
+// regions' ancestors. A region without a server is errInTransition.
 func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, error) {
 	s := scan{
 		Range:   Range{Start: []byte(id.String() + ",,"), End: afterRegions(id.String()), Cache: true},
@@ -63,6 +63,7 @@ func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, err
 		table:   r.limits.meta,
 		columns: metaColumns(r.replica),
 	}
+	s.columns[0].Qualifier = append(s.columns[0].Qualifier, []byte("splitA"), []byte("splitB"))
 	r.metaScans.Add(1)
 	var rows metaRows
 	if err := s.run(ctx, rows.add); err != nil {
@@ -83,10 +84,10 @@ func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, err
 		}
 	}
 	for i := range regions {
-		r := &regions[i]
-		// A region is made after its parent, so this ends unless hbase:meta is damaged.
-		for name := parents[r.EncodedName()]; name != "" && len(r.ancestors) < len(rows); name = parents[name] {
-			r.ancestors = append(r.ancestors, name)
+		names := &regions[i].ancestors
+		// A damaged hbase:meta may call a region its own ancestor.
+		for name := parents[regions[i].EncodedName()]; name != "" && !slices.Contains(*names, name); name = parents[name] {
+			*names = append(*names, name)
 		}
 	}
 	return regions, nil
@@ -162,11 +163,10 @@ func (m *metaRow) add(c *cell.Cell) (err error) {
 	case "state":
 		m.state = string(c.Value)
 	case "splitA", "splitB":
-		var daughter *hbase.RegionInfo
-		if daughter, err = hbase.ParseRegionInfo(c.Value); err != nil {
-			return fmt.Errorf("read %s: row %q: %s: %w", metaTable, m.name, name, err)
+		// HBase, too, takes a daughter that can't be read for none. Then files are asked for more, not less.
+		if daughter, unreadable := hbase.ParseRegionInfo(c.Value); unreadable == nil {
+			m.daughters = append(m.daughters, encodedName(daughter.Name()))
 		}
-		m.daughters = append(m.daughters, encodedName(daughter.Name()))
 	}
 	return err
 }

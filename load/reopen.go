@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/md5"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -162,8 +163,10 @@ func (r *Region) opening() string {
 	return fmt.Sprintf("%s@%s,%d,%d", r.EncodedName(), r.Server, r.startCode, r.openSeq)
 }
 
-// OpeningsOf is Openings for the rows of one file, and names the regions (see Region.OneOf). It also changes if the
-// settings of the file's family change, or the family is gone.
+// OpeningsOf is Openings for the rows of one file, followed by the names of the regions (see Region.CameFrom). It also
+// changes if the settings of the file's family change, or the family is gone.
+//
+// It is stored like Opening, in OpeningBytes if the rows are in two regions at most.
 func (t *Table) OpeningsOf(f *HFile) string {
 	h := sha256.New()
 	for _, family := range t.Families {
@@ -172,17 +175,26 @@ func (t *Table) OpeningsOf(f *HFile) string {
 		}
 	}
 	fmt.Fprintln(h, t.Openings(f.FirstRow, f.LastRow))
-	text := hex.EncodeToString(h.Sum(nil)[:12])
+	text := hex.EncodeToString(h.Sum(nil)[:openingHash])
 	for _, r := range t.Overlapping(f.FirstRow, f.LastRow) {
 		text += " " + r.EncodedName()
 	}
 	return text
 }
 
-// OneOf reports whether a region is one of those that a text of OpeningsOf names, or hbase:meta shows that it came from
-// one of them only by splits. Then whatever has emptied a part of the region since has emptied all of it. Otherwise it
-// may be the merge of a region that was truncated and one that was not.
-func (r *Region) OneOf(openings string) bool {
+// OpeningBytes is the length of OpeningsOf for rows in two regions, because one may split during a load: a hash and two
+// encoded names.
+const OpeningBytes = 2*openingHash + 2*(1+2*md5.Size)
+
+// openingHash is how many bytes of a hash tell openings apart.
+const openingHash = 12
+
+// CameFrom reports whether a region is one of those that a text of OpeningsOf names, or hbase:meta shows that it came
+// from one of them only by splits. Then whatever has emptied a part of the region since has emptied all of it. Otherwise
+// it may be a merge of a region that was truncated and one that was not.
+//
+// hbase:meta shows a split until HBase has compacted both daughters: some minutes, mostly.
+func (r *Region) CameFrom(openings string) bool {
 	names := strings.Fields(openings)
 	return slices.Contains(names, r.EncodedName()) ||
 		slices.ContainsFunc(r.ancestors, func(name string) bool { return slices.Contains(names, name) })
@@ -203,7 +215,7 @@ func (t *Table) Openings(first, last []byte) string {
 	for _, r := range t.Overlapping(first, last) {
 		fmt.Fprintln(h, r.opening(), r.opened)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:12])
+	return hex.EncodeToString(h.Sum(nil)[:openingHash])
 }
 
 // prove decides about files that are neither at their source nor in staging, after any answer but a clear yes. A file

@@ -830,7 +830,7 @@ func TestRegionsOfAFile(t *testing.T) {
 			now, err := s.Table(s.Context(), "t")
 			s.do(err)
 			for _, r := range now.Overlapping(file.FirstRow, file.LastRow) {
-				if r.OneOf(before.OpeningsOf(file)) != c.want {
+				if r.CameFrom(before.OpeningsOf(file)) != c.want {
 					s.Errorf("%s: %s, want %t", what, &r, c.want)
 				}
 			}

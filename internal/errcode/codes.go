@@ -650,7 +650,7 @@ var Table = []Chapter{
 			"Do what the message says. `--force` writes and loads the rows again.",
 			nil},
 		{LoadUnsure, Refused,
-			"The table may not be the one that was loaded, regions of it were merged or split since, or it has rows of other " +
+			"The table may not be the one that was loaded, its regions were merged, or split and compacted, or it has rows of other " +
 				"loads that can't be told from this one's.",
 			"Compare it with `bulkload verify JOB --live`; if rows are missing, run the job with `--force`. Without a " +
 				"manifest, and for other loads, do what the message says; " +

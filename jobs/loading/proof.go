@@ -31,7 +31,7 @@ import (
 //     another one. Then cells that were there before the load, and newer versions, prove nothing, because later loads
 //     may have put them there. In each region that may hold rows of the file, the table must return one of the file's
 //     cells that was not there before, and the region must be one of those that had the file, or come from one of them
-//     only by splits: other regions may be merged from one that was truncated and one that was not. Even that proves
+//     only by splits: any other may be a merge of one that was truncated and one that was not. Even that proves
 //     nothing if, according to the ledger, a later load may have had equal cells. If the table's state was written since
 //     (it was created again, truncated, restored, or disabled and enabled), it also proves nothing if an earlier load may
 //     have had them, because a snapshot may have brought them back.
@@ -249,11 +249,11 @@ func (v *verdict) add(c claim, f load.ProbeResult) {
 	}
 	unchanged := c.unchanged(v.table, &f.HFile)
 	for _, r := range v.table.Overlapping(f.FirstRow, f.LastRow) {
-		proven, asked, same := unchanged, false, r.OneOf(f.Opening)
+		proven, asked, whole := unchanged, false, r.CameFrom(f.Opening)
 		for i := range f.Probes {
 			isHere := bytes.Equal(f.Answers[i].Region, r.Name)
 			asked = asked || isHere
-			proven = proven || same && !v.ambiguous && f.Proves(i) && isHere
+			proven = proven || whole && !v.ambiguous && f.Proves(i) && isHere
 		}
 		rows := f.Rows()
 		if bytes.Compare(r.Start, rows.First) > 0 {
@@ -266,9 +266,9 @@ func (v *verdict) add(c claim, f load.ProbeResult) {
 		case c.asksAll(rows):
 			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("file %s was loaded into table %s once more, and rows that a "+
 				"client may have deleted would stay hidden", f.URI, c.table)})
-		case !proven && !same:
-			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s came from other regions after file %s was loaded, "+
-				"so each cell that is known of the file proves only its own row",
+		case !proven && !whole:
+			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was merged since file %s was loaded, or split from "+
+				"one that hbase:meta no longer has, so each cell that is known of the file proves only its own row",
 				&r, c.table, f.URI)})
 		case !proven && f.OnlyMarkers():
 			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was opened again after file %s was loaded, of "+

@@ -12,7 +12,7 @@ import (
 )
 
 // RewriteError says that slices must be written and loaded again, because HBase took their files but does not serve
-// them. The same command does that.
+// them, or nothing proves that it does. The same command does that.
 type RewriteError struct {
 	Lost *load.LostError
 }

@@ -35,6 +35,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/seal"
 	"bulkload/internal/storage"
+	"bulkload/load"
 )
 
 // The states of a load.
@@ -117,8 +118,8 @@ type LoadedFile struct {
 	LastRow  string      `json:"last_row"`
 	Oldest   int64       `json:"oldest_timestamp,omitempty"` // the least of its cells; 0: that of one of Probes
 	Probes   []KnownCell `json:"probes"`
-	// Opening identifies the openings of its regions when the file was last known to be served, or was about to be
-	// loaded: see load.Table.OpeningsOf.
+	// Opening names its regions and their openings when the file was last known to be served, or was about to be loaded:
+	// see load.Table.OpeningsOf.
 	Opening string `json:"opening,omitempty"`
 }
 
@@ -391,7 +392,7 @@ func (e *Entry) check() error {
 // What a load adds to an entry after it has begun: the opening of each file, and a mark for each cell that the table
 // had before.
 const (
-	openingBytes = len(`,"opening":"0123456789abcdef01234567"`)
+	openingBytes = len(`,"opening":""`) + load.OpeningBytes
 	beforeBytes  = len(`,"before":true`)
 )
 
@@ -402,9 +403,7 @@ func (e *Entry) growth() (bytes int) {
 	}
 	for i := range e.Files {
 		f := &e.Files[i]
-		if f.Opening == "" {
-			bytes += openingBytes
-		}
+		bytes += max(0, openingBytes-len(f.Opening))
 		for k := range f.Probes {
 			if !f.Probes[k].Before {
 				bytes += beforeBytes

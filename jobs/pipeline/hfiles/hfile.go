@@ -40,8 +40,8 @@ type FileMeta struct {
 	Loaded   bool       `json:"loaded"`
 	// Probes are cells by which the open region proves that it serves the file. Only the manifest has them.
 	Probes []KnownCell `json:"probes,omitempty"`
-	// Opening identifies the openings of its regions when the file was last known to be served, or was about to be
-	// loaded: see load.Table.OpeningsOf.
+	// Opening names its regions and their openings when the file was last known to be served, or was about to be loaded:
+	// see load.Table.OpeningsOf.
 	Opening string `json:"opening,omitempty"`
 }
 

@@ -14,6 +14,7 @@ import (
 	"bulkload/internal/storage"
 	"bulkload/jobs/base/counts"
 	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/load"
 )
 
 // maxBytes bounds a manifest that is read or written. Only tests change it.
@@ -85,7 +86,7 @@ func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
 // openingBytes is how many bytes a file's record grows when a load records its opening. "loaded" becomes one byte
 // shorter at the same time: if there are so many files that size matters, the bytes saved hold the name of the load's
 // staging folder.
-const openingBytes = int64(len(`,"opening":"0123456789abcdef01234567"`))
+const openingBytes = int64(len(`,"opening":""`) + load.OpeningBytes)
 
 // markBytes is how many bytes a mark adds to each of a file's cells.
 const markBytes = int64(len(`,"before":true`))

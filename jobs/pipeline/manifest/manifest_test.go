@@ -443,6 +443,8 @@ func TestSizeIsBounded(t *testing.T) {
 func TestLoadedManifestFits(t *testing.T) {
 	defer func(was int64) { maxBytes = was }(maxBytes)
 	dir := t.TempDir()
+	name := []byte("t,,1.0123456789abcdef0123456789abcdef.")
+	table := &load.Table{Regions: []load.Region{{Name: name, End: []byte("b")}, {Name: name, Start: []byte("b")}}}
 	for _, state := range []string{Writing, Written} {
 		m := &Manifest{Schema: Schema, State: state, Run: jobfile.RunInfo{ID: "r", Table: "t"}}
 		for region := range 200 {
@@ -464,7 +466,7 @@ func TestLoadedManifestFits(t *testing.T) {
 		}
 		m.State, m.Staging = Loading, "hdfs://namenode:8020/hbase/staging/loader__table__0123456789abcdef"
 		for _, f := range m.Files() {
-			f.Loaded, f.Opening = true, "0123456789abcdef01234567"
+			f.Loaded, f.Opening = true, table.OpeningsOf(&load.HFile{FirstRow: []byte("a"), LastRow: []byte("b")})
 			for i := range f.Probes {
 				f.Probes[i].Before = true
 			}
