@@ -70,10 +70,9 @@ func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, err
 		return nil, fmt.Errorf("read %s: %w", r.limits.meta, err)
 	}
 	var regions []Region
-	parents := map[string]string{} // encoded names by daughters'
 	for i := range rows {
 		for _, daughter := range rows[i].daughters {
-			parents[daughter] = encodedName(rows[i].name)
+			r.parents.Store(daughter, encodedName(rows[i].name))
 		}
 		region, err := rows[i].region(r.replica)
 		if err != nil {
@@ -84,13 +83,22 @@ func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, err
 		}
 	}
 	for i := range regions {
-		names := &regions[i].ancestors
-		// A damaged hbase:meta may call a region its own ancestor.
-		for name := parents[regions[i].EncodedName()]; name != "" && !slices.Contains(*names, name); name = parents[name] {
-			*names = append(*names, name)
-		}
+		regions[i].ancestors = r.ancestorsOf(regions[i].EncodedName())
 	}
 	return regions, nil
+}
+
+// ancestorsOf returns the regions that a region came from only by splits, nearest first: as far as hbase:meta has ever
+// shown them to this reader. What it has shown stays true.
+func (r *reader) ancestorsOf(name string) (all []string) {
+	for {
+		parent, found := r.parents.Load(name)
+		if !found || slices.Contains(all, parent.(string)) { // a damaged hbase:meta may call a region its own ancestor
+			return all
+		}
+		name = parent.(string)
+		all = append(all, name)
+	}
 }
 
 // region reads the row of one region, by its name; nil if the region no longer exists. One without a server is
@@ -163,7 +171,7 @@ func (m *metaRow) add(c *cell.Cell) (err error) {
 	case "state":
 		m.state = string(c.Value)
 	case "splitA", "splitB":
-		// HBase, too, takes a daughter that can't be read for none. Then files are asked for more, not less.
+		// Like HBase, this ignores a daughter that can't be parsed. The proof then asks for more rows, not fewer.
 		if daughter, unreadable := hbase.ParseRegionInfo(c.Value); unreadable == nil {
 			m.daughters = append(m.daughters, encodedName(daughter.Name()))
 		}

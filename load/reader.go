@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,7 +24,8 @@ type reader struct {
 	metaScans atomic.Int64 // of all regions of a table
 	closing   atomic.Int64 // scanners that are being closed
 	rate      *throttle.Limit
-	replica   int // which replica of each region is read; 0: the region itself
+	parents   sync.Map // encoded names of regions that were split, by those of their daughters
+	replica   int      // which replica of each region is read; 0: the region itself
 }
 
 func newReader(servers *servers, limits settings) *reader {

@@ -24,7 +24,7 @@ type Region struct {
 	opened    int64 // when it was opened last, in epoch milliseconds; 0 if hbase:meta does not say
 	stateless bool  // hbase:meta does not say whether it is open
 
-	// encoded names of the regions that it came from only by splits, as far as hbase:meta still has them; nearest first
+	// encoded names of the regions that it came from only by splits, as far as they are known; nearest first
 	ancestors []string
 }
 

@@ -800,8 +800,9 @@ func TestOpeningsOfAFile(t *testing.T) {
 }
 
 // TestRegionsOfAFile: a region is one of those that had a file if it moved, was truncated as a whole, or came from one of
-// them by splits that hbase:meta still shows.
+// them by splits that hbase:meta shows, or has shown to this process.
 func TestRegionsOfAFile(t *testing.T) {
+	var look func() error
 	for what, c := range map[string]struct {
 		change func(w *simcluster.Cluster) error
 		want   bool
@@ -814,6 +815,9 @@ func TestRegionsOfAFile(t *testing.T) {
 		"split, and its parent is gone": {func(w *simcluster.Cluster) error {
 			return errors.Join(w.Split("t", []byte("k")), w.Compact("t", []byte("h"), 0, true))
 		}, false},
+		"split, looked up, and its parent is gone": {func(w *simcluster.Cluster) error {
+			return errors.Join(w.Split("t", []byte("k")), look(), w.Compact("t", []byte("h"), 0, true))
+		}, true},
 		"split and merged": {func(w *simcluster.Cluster) error {
 			return errors.Join(w.Split("t", []byte("k")), w.Merge("t", []byte("h")))
 		}, false},
@@ -826,6 +830,7 @@ func TestRegionsOfAFile(t *testing.T) {
 			file := &HFile{Family: "f", FirstRow: []byte("h"), LastRow: []byte("l")}
 			before, err := s.Table(s.Context(), "t")
 			s.do(err)
+			look = func() error { _, err := s.Table(s.Context(), "t"); return err }
 			s.do(c.change(s.world))
 			now, err := s.Table(s.Context(), "t")
 			s.do(err)

@@ -672,13 +672,17 @@ func histories(t *testing.T, some int) int {
 }
 
 // TestProofHistories: whatever happens to a table, the proof says that a load is done only if readers find each of its
-// cells, or newer ones; and if nothing is lost it says so.
+// cells, or newer ones; and if nothing is lost it says so. The histories of make test are always the same, so that what
+// one finds by chance does not fail another change; make search draws new ones.
 func TestProofHistories(t *testing.T) {
 	t.Parallel()
 	for name, sane := range map[string]bool{"harmless": true, "any": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rng := testrand.New(t)
+			if os.Getenv("BULKLOAD_HISTORIES") == "" && os.Getenv(testrand.Variable) == "" {
+				rng = rand.New(rand.NewPCG(1, 1))
+			}
 			begun := time.Now()
 			kinds := []map[string]int{harmless, harmful}
 			if sane {
