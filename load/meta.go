@@ -54,8 +54,8 @@ func noTable(id hbase.TableName) error {
 // blank sorts right after the comma in hbase:meta's order of names.
 func afterRegions(table string) []byte { return []byte(table + " ,,") }
 
-// regions reads a table's regions. Parents of a split, which stay until HBase has compacted their daughters, are only the
-// regions' ancestors. A region without a server is errInTransition.
+// regions reads a table's regions. Parents of a split, which stay until HBase has compacted their daughters, are only
+// the regions' ancestors. A region without a server is errInTransition.
 func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, error) {
 	s := scan{
 		Range:   Range{Start: []byte(id.String() + ",,"), End: afterRegions(id.String()), Cache: true},

@@ -189,9 +189,9 @@ const OpeningBytes = 2*openingHash + 2*(1+2*md5.Size)
 // openingHash is how many bytes of a hash tell openings apart.
 const openingHash = 12
 
-// CameFrom reports whether a region is one of those that a text of OpeningsOf names, or hbase:meta has shown that it came
-// from one of them only by splits. Then whatever has emptied a part of the region since has emptied all of it. Otherwise
-// it may be a merge of a region that was truncated and one that was not.
+// CameFrom reports whether a region is one of those that a text of OpeningsOf names, or hbase:meta has shown that it
+// came from one of them only by splits. Then whatever has emptied a part of the region since has emptied all of it.
+// Otherwise it may be a merge of a region that was truncated and one that was not.
 //
 // hbase:meta shows a split until HBase has compacted both daughters: some minutes, mostly.
 func (r *Region) CameFrom(openings string) bool {

@@ -650,8 +650,8 @@ var Table = []Chapter{
 			"Do what the message says. `--force` writes and loads the rows again.",
 			nil},
 		{LoadUnsure, Refused,
-			"The table may not be the one that was loaded, its regions were merged, or split and compacted, or it has rows of other " +
-				"loads that can't be told from this one's.",
+			"The table may not be the one that was loaded, its regions were merged, or split and compacted, or it has rows " +
+				"of other loads that can't be told from this one's.",
 			"Compare it with `bulkload verify JOB --live`; if rows are missing, run the job with `--force`. Without a " +
 				"manifest, and for other loads, do what the message says; " +
 				"[jobfile.md](jobfile.md#rows-that-the-table-has-already) explains it. A major compaction removes delete " +

@@ -32,9 +32,9 @@ import (
 //     may have put them there. In each region that may hold rows of the file, the table must return one of the file's
 //     cells that was not there before, and the region must be one of those that had the file, or come from one of them
 //     only by splits: any other may be a merge of one that was truncated and one that was not. Even that proves
-//     nothing if, according to the ledger, a later load may have had equal cells. If the table's state was written since
-//     (it was created again, truncated, restored, or disabled and enabled), it also proves nothing if an earlier load may
-//     have had them, because a snapshot may have brought them back.
+//     nothing if, according to the ledger, a later load may have had equal cells. If the table's state was written
+//     since (it was created again, truncated, restored, or disabled and enabled), it also proves nothing if an earlier
+//     load may have had them, because a snapshot may have brought them back.
 //   - If the known cells can't decide, the table is asked for all rows of the run in these regions (AskRows). If
 //     those are not known, the error is errcode.LoadUnsure, because only a person can decide.
 //
@@ -267,8 +267,8 @@ func (v *verdict) add(c claim, f load.ProbeResult) {
 			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("file %s was loaded into table %s once more, and rows that a "+
 				"client may have deleted would stay hidden", f.URI, c.table)})
 		case !proven && !whole:
-			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was merged since file %s was loaded, or split from "+
-				"one that hbase:meta no longer has, so each cell that is known of the file proves only its own row",
+			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was merged since file %s was loaded, or split "+
+				"from one that hbase:meta no longer has, so each cell that is known of the file proves only its own row",
 				&r, c.table, f.URI)})
 		case !proven && f.OnlyMarkers():
 			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was opened again after file %s was loaded, of "+
