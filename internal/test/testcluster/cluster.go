@@ -398,8 +398,14 @@ func (c *Cluster) Alive() error {
 
 // Revive restarts the processes that have ended, as an operator's supervisor does.
 func (c *Cluster) Revive(ctx context.Context) error {
-	up := c.running()
-	return c.startRoles(ctx, slices.DeleteFunc(c.roles(), func(r role) bool { return slices.Contains(up, r.name) }))
+	for tries := 0; ; tries++ {
+		up := c.running()
+		down := slices.DeleteFunc(c.roles(), func(r role) bool { return slices.Contains(up, r.name) })
+		// A server that slept past its session may end only now. A master that has just been started waits for it.
+		if err := c.startRoles(ctx, down); err == nil || tries == 1 {
+			return err
+		}
+	}
 }
 
 // Java runs a class of Hadoop, HBase or the oracle to its end, with the cluster's configuration, and with Kerberos as

@@ -42,7 +42,7 @@ func browser(t *testing.T) string {
 
 func browse(t *testing.T, page string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, browser(t), append(append([]string{"--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
 		"--user-data-dir=" + t.TempDir(), "--window-size=1000,3600"}, args...), "file://"+page)...)
@@ -127,7 +127,7 @@ func CheckSelfContained(t *testing.T, text []byte) {
 // Shown is a page of a server as the browser shows it some seconds later.
 func Shown(t *testing.T, url string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, browser(t), "--headless=new", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(),
 		"--virtual-time-budget=10000", "--dump-dom", url)
