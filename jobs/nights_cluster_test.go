@@ -33,7 +33,6 @@ import (
 	"bulkload/jobs/inspect/plan"
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/loading"
-	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/run"
 	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
@@ -112,10 +111,7 @@ func TestRowTimestampsIntoHBase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Dir.Manifest.State = manifest.Loading
-	if err := w.Dir.Save(); err != nil {
-		t.Fatal(err)
-	}
+	w.SaveLoading(t, l.Table)
 	if _, err := w.Loader.Cluster.LoadFrom(context.Background(), w.Dir.FS, l.Table, files[:3], load.Hooks{}); err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,16 @@ func (s *search) checkRecords() {
 			continue
 		}
 		s.texts[name] = string(text)
-		r, err := readRecord(name, text)
+		key := name + "\x00" + string(text)
+		r, known := s.base.read[key]
+		if !known {
+			if r, err = readRecord(name, text); err == nil {
+				if len(s.base.read) == 10000 {
+					clear(s.base.read)
+				}
+				s.base.read[key] = r
+			}
+		}
 		switch before := s.records[name]; {
 		case err != nil:
 			s.wrong = fmt.Sprintf("%s can't be read: %v", name, err)

@@ -77,6 +77,7 @@ type searchBase struct {
 	jobs  [2]*jobfile.Job
 	cells [2][]cell.Cell
 	disk  *simcluster.Disk
+	read  map[string]*record // by name and content, because schedules write mostly the same records
 }
 
 const (
@@ -91,7 +92,7 @@ func searchBaseOf(t *testing.T, keys, split string) *searchBase {
 	t.Helper()
 	// With several processors, goroutines that compute at the same time reach their next calls in any order.
 	t.Cleanup(func(before int) func() { return func() { runtime.GOMAXPROCS(before) } }(runtime.GOMAXPROCS(1)))
-	b := &searchBase{split: split, disk: simcluster.NewDisk()}
+	b := &searchBase{split: split, disk: simcluster.NewDisk(), read: map[string]*record{}}
 	for i, word := range []string{"of", "for"} {
 		var in strings.Builder
 		for _, key := range keys {

@@ -14,7 +14,6 @@ import (
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/loading"
-	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/run"
 	"bulkload/load"
 )
@@ -72,10 +71,7 @@ func TestLoadThatDiedUnrecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Dir.Manifest.State = manifest.Loading
-	if err := w.Dir.Save(); err != nil {
-		t.Fatal(err)
-	}
+	w.SaveLoading(t, l.Table)
 	if _, err := w.Loader.Cluster.LoadFrom(ctx, w.Dir.FS, l.Table, files[:4], load.Hooks{}); err != nil {
 		t.Fatal(err)
 	}
@@ -105,10 +101,7 @@ func TestLostFile(t *testing.T) {
 			o.NoLoad = true
 			runtest.Must(t, j, o)
 			w := l.Open(t, j)
-			w.Dir.Manifest.State = manifest.Loading
-			if err := w.Dir.Save(); err != nil {
-				t.Fatal(err)
-			}
+			w.SaveLoading(t, l.Table)
 			lost := w.Dir.Manifest.Files()
 			if !all {
 				lost = lost[:1]

@@ -249,8 +249,7 @@ func (v *verdict) add(c claim, f load.ProbeResult) {
 	}
 	unchanged := c.unchanged(v.table, &f.HFile)
 	for _, r := range v.table.Overlapping(f.FirstRow, f.LastRow) {
-		// A file has openings before its first request. One without them came by other means, at an unknown time.
-		proven, asked, whole := unchanged, false, f.Opening == "" || r.CameFrom(f.Opening)
+		proven, asked, whole := unchanged, false, r.CameFrom(f.Opening)
 		for i := range f.Probes {
 			isHere := bytes.Equal(f.Answers[i].Region, r.Name)
 			asked = asked || isHere

@@ -31,8 +31,9 @@ func TestFilesLeftInStaging(t *testing.T) {
 	w := l.Written(t, date)
 	// What a process leaves that dies with its request under way.
 	staging := path.Join(path.Dir(w.Dir.Path), "staging")
-	w.Dir.Manifest.State, w.Dir.Manifest.Staging = manifest.Loading, w.Dir.FS.URI(staging)
-	if err := errors.Join(w.Dir.Save(), w.Dir.FS.MkdirAll(path.Join(staging, "f"), storage.DirPerm)); err != nil {
+	w.Dir.Manifest.Staging = w.Dir.FS.URI(staging)
+	w.SaveLoading(t, l.Table)
+	if err := w.Dir.FS.MkdirAll(path.Join(staging, "f"), storage.DirPerm); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range w.Dir.Manifest.Files() {
@@ -107,10 +108,7 @@ func TestLoadDirRecoversFirst(t *testing.T) {
 			if err != nil || len(files) != 10 {
 				t.Fatal(len(files), err)
 			}
-			w.Dir.Manifest.State = manifest.Loading
-			if err := w.Dir.Save(); err != nil {
-				t.Fatal(err)
-			}
+			w.SaveLoading(t, l.Table)
 			if _, err := w.Loader.Cluster.LoadFrom(context.Background(), w.Dir.FS, l.Table, files[:loaded], load.Hooks{}); err != nil {
 				t.Fatal(err)
 			}

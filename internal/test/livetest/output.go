@@ -2,12 +2,14 @@ package livetest
 
 import (
 	"context"
+	"errors"
 	"io"
 	"testing"
 
 	"bulkload/internal/test/runtest"
 	"bulkload/jobs/env/site"
 	"bulkload/jobs/loading"
+	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/output"
 	"bulkload/jobs/spec/jobfile"
@@ -75,4 +77,17 @@ func (l *Live) Written(t *testing.T, date string) *Output {
 	o.NoLoad, o.Force = true, true
 	runtest.Must(t, l.Job(t, date), o)
 	return l.Open(t, l.Job(t, date))
+}
+
+// SaveLoading saves the manifest as a load into this table does before its first request.
+func (o *Output) SaveLoading(t *testing.T, table string) {
+	t.Helper()
+	now, err := o.Loader.Cluster.Table(context.Background(), table)
+	if err == nil {
+		err = o.Dir.Manifest.SetOpenings(now, func(*hfiles.FileMeta) bool { return true })
+	}
+	o.Dir.Manifest.State = manifest.Loading
+	if err = errors.Join(err, o.Dir.Save()); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"bulkload/internal/test/testcluster"
-	"bulkload/jobs/pipeline/manifest"
 )
 
 // SessionMillis is how long a server may hang before the cluster considers it dead.
@@ -62,10 +61,11 @@ func (l *Live) Orphan(t *testing.T, date string, n int) {
 		}
 	}
 	staging := path.Join(path.Dir(w.Dir.Path), "staging")
-	w.Dir.Manifest.State, w.Dir.Manifest.Staging = manifest.Loading, w.Dir.FS.URI(staging)
+	w.Dir.Manifest.Staging = w.Dir.FS.URI(staging)
+	w.SaveLoading(t, l.Table)
 	// HBase's cache knows blocks by the names of files
 	to := path.Join("/hbase/data/default", l.Table, region, "f", strings.ReplaceAll(path.Base(f.Path), "0", "a")+"_SeqId_4_")
-	if err := errors.Join(w.Dir.Save(), w.Dir.FS.Rename(path.Join(w.Dir.Path, f.Path), to), w.Dir.Close()); err != nil {
+	if err := errors.Join(w.Dir.FS.Rename(path.Join(w.Dir.Path, f.Path), to), w.Dir.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
