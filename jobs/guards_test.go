@@ -80,6 +80,8 @@ var guards = map[string]guard{
 		"!v.ambiguous && f.Proves(i) && isHere", "f.Answers[i].Serving.Readable() && isHere", "jobs/loading.TestProofHistories", ""},
 	"a cell proves only its row in a region of others": {"jobs/loading/proof.go",
 		"r.CameFrom(f.Opening)", "true", "jobs/loading.TestVerdicts", ""},
+	"a cell proves a region that had its file": {"jobs/loading/proof.go",
+		"r.CameFrom(f.Opening)", "false", "TestSearch", ""},
 	"delete markers prove nothing": {"jobs/pipeline/hfiles/probes.go",
 		"\t\tif c.Type != cell.Put {\n\t\t\tdeleted", "\t\tif false {\n\t\t\tdeleted", "jobs/pipeline/hfiles.TestPickProbesAmongMarkers", ""},
 	"a delete marker that is gone was compacted away": {"load/probe.go",

@@ -2,11 +2,13 @@ package jobs
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
 	"bulkload/internal/seal"
+	"bulkload/internal/test/simcluster"
 	"bulkload/jobs/env/ledger"
 	"bulkload/jobs/pipeline/manifest"
 )
@@ -14,6 +16,7 @@ import (
 // record is a manifest or an entry of the ledger, as far as a later command relies on it.
 type record struct {
 	run, state string
+	staging    string   // the path of its staging folder; "": none
 	marks      []string // that a load must not lose before it ends
 	files      []ledger.LoadedFile
 }
@@ -25,7 +28,7 @@ func readRecord(name string, text []byte) (*record, error) {
 		if err != nil {
 			return nil, err
 		}
-		r := &record{run: m.Run.ID, state: m.State}
+		r := &record{run: m.Run.ID, state: m.State, staging: strings.TrimPrefix(m.Staging, simcluster.URI)}
 		for mark, found := range map[string]bool{"repeated": m.Repeated, "corrects": m.Corrects != "", "missing": m.Missing != nil} {
 			if found {
 				r.marks = append(r.marks, mark)
@@ -43,7 +46,7 @@ func readRecord(name string, text []byte) (*record, error) {
 	if err := seal.Unmarshal(text, &e); err != nil {
 		return nil, err
 	}
-	r := &record{run: e.Run, state: e.State, files: e.Files}
+	r := &record{run: e.Run, state: e.State, staging: strings.TrimPrefix(e.Staging, simcluster.URI), files: e.Files}
 	if e.Repeated {
 		r.marks = append(r.marks, "repeated")
 	}
@@ -52,8 +55,14 @@ func readRecord(name string, text []byte) (*record, error) {
 
 // lacks says what a record no longer covers that an earlier one of the same run did: rows, cells that the table had
 // before the load, or marks. While files are written, those that are to be written again are not in the manifest.
-func (r *record) lacks(before *record) string {
-	if r.run != before.run || r.state == manifest.Writing {
+func (r *record) lacks(before *record, corrected bool) string {
+	if r.state == manifest.Writing {
+		return ""
+	}
+	if r.run != before.run { // the correction, or another run of a load that had ended
+		if before.state == manifest.Loading && !corrected {
+			return "run " + before.run
+		}
 		return ""
 	}
 	known := map[string]bool{} // cells that the table had before, by file and row
@@ -63,8 +72,8 @@ func (r *record) lacks(before *record) string {
 		}
 	}
 	for _, f := range before.files {
-		for _, row := range []string{f.FirstRow, f.LastRow} {
-			covered := false
+		for _, row := range strings.Split(markerRow+searchRows, "") {
+			covered := row < f.FirstRow || row > f.LastRow
 			for _, g := range r.files { // a part of f, if f was cut
 				covered = covered || g.Family == f.Family && g.FirstRow <= row && row <= g.LastRow
 			}
@@ -88,7 +97,14 @@ func (r *record) lacks(before *record) string {
 
 // checkRecords compares the manifests and the ledger's entries with those that were there before.
 func (s *search) checkRecords() {
-	for _, name := range append(s.disk.Names(searchOutput), s.disk.Names("/user")...) {
+	names := append(s.disk.Names(searchOutputs), s.disk.Names("/user")...)
+	maps.DeleteFunc(s.texts, func(name, _ string) bool { return !slices.Contains(names, name) })
+	for name, before := range s.records { // a correction removes the records of the load that it replaces
+		if before != nil && before.state == manifest.Loading && s.input == 0 && !slices.Contains(names, name) {
+			s.wrong = name + " is gone in the middle of a load"
+		}
+	}
+	for _, name := range names {
 		if hidden := path.Base(name)[0] == '.'; hidden || path.Ext(name) != ".json" || strings.Contains(name, "/.") && !strings.Contains(name, "/.bulkload/") {
 			continue
 		}
@@ -110,8 +126,10 @@ func (s *search) checkRecords() {
 		switch before := s.records[name]; {
 		case err != nil:
 			s.wrong = fmt.Sprintf("%s can't be read: %v", name, err)
-		case r != nil && before != nil && r.lacks(before) != "":
-			s.wrong = fmt.Sprintf("%s (%s) is replaced by one (%s) that lacks %s", name, before.state, r.state, r.lacks(before))
+		case before != nil && before.staging != "" && (r == nil || r.staging != before.staging) && len(s.disk.Names(before.staging)) > 0:
+			s.wrong = fmt.Sprintf("%s no longer names %s, which has %d files", name, before.staging, len(s.disk.Names(before.staging)))
+		case r != nil && before != nil && r.lacks(before, s.input > 0) != "":
+			s.wrong = fmt.Sprintf("%s (%s) is replaced by one (%s) that lacks %s", name, before.state, r.state, r.lacks(before, s.input > 0))
 		}
 		s.records[name] = r
 	}

@@ -36,9 +36,11 @@ import (
 	"bulkload/internal/throttle"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/lock"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
+	"bulkload/load"
 
 	"pgregory.net/rapid"
 )
@@ -70,19 +72,23 @@ const searchRows = "abcdefghijklmnopqrstuvwx"
 var searchFamilies = []simcluster.Family{{Name: "f", Attributes: map[string]string{"VERSIONS": "3"}}, {Name: "g", Attributes: map[string]string{"VERSIONS": "1"}}}
 
 // searchBase is what all schedules begin with: the job, its files on a disk, which are also in a directory of HFiles,
-// and the cells that they have. The second job has the same name and output, and an input with other values.
+// and the cells that they have. The second job has the same name and output, and an input with other values. The third
+// one is that of the next night, and its files are on the disk, too.
 type searchBase struct {
 	dir   string
 	split string // the boundaries of the regions
-	jobs  [2]*jobfile.Job
-	cells [2][]cell.Cell
+	jobs  [3]*jobfile.Job
+	cells [3][]cell.Cell
+	old   []cell.Cell // of the night before, and of rows of its own
 	disk  *simcluster.Disk
 	read  map[string]*record // by name and content, because schedules write mostly the same records
 }
 
 const (
 	searchOutput    = "/out/2026-11-20"
+	searchOutputs   = "/out"
 	searchDirectory = "/dir"
+	nextNight       = 2 // index in searchBase.jobs
 )
 
 func newSearchBase(t *testing.T) *searchBase { return searchBaseOf(t, searchRows, "gp") }
@@ -93,28 +99,41 @@ func searchBaseOf(t *testing.T, keys, split string) *searchBase {
 	// With several processors, goroutines that compute at the same time reach their next calls in any order.
 	t.Cleanup(func(before int) func() { return func() { runtime.GOMAXPROCS(before) } }(runtime.GOMAXPROCS(1)))
 	b := &searchBase{split: split, disk: simcluster.NewDisk(), read: map[string]*record{}}
-	for i, word := range []string{"of", "for"} {
+	cellsOf := func(key rune, date time.Time, word string) (all []cell.Cell) {
+		for column, value := range map[string]string{"f:a": fmt.Sprintf("a %s %c", word, key), "f:id": string(key), "g:b": fmt.Sprintf("b %s %c", word, key)} {
+			all = append(all, cell.Cell{Row: []byte(string(key)), Family: []byte(column[:1]), Qualifier: []byte(column[2:]),
+				Timestamp: date.UnixMilli(), Type: cell.Put, Value: []byte(value)})
+		}
+		return all
+	}
+	for i, word := range []string{"of", "for", "after"} {
+		date := jobdir.Date
+		if i == nextNight {
+			date = date.AddDate(0, 0, 1)
+		}
 		var in strings.Builder
 		for _, key := range keys {
 			fmt.Fprintf(&in, "%c,a %s %c,b %s %c\n", key, word, key, word, key)
-			values := map[string]string{"f:a": fmt.Sprintf("a %s %c", word, key), "f:id": string(key), "g:b": fmt.Sprintf("b %s %c", word, key)}
-			for column, value := range values {
-				b.cells[i] = append(b.cells[i], cell.Cell{Row: []byte(string(key)), Family: []byte(column[:1]), Qualifier: []byte(column[2:]),
-					Timestamp: jobdir.Date.UnixMilli(), Type: cell.Put, Value: []byte(value)})
-			}
+			b.cells[i] = append(b.cells[i], cellsOf(key, date, word)...)
 		}
-		b.dir = testfs.Tree(t, map[string]string{"job.yaml": searchJob, "in/2026-11-20/part-0": in.String(),
+		day := date.Format(time.DateOnly)
+		b.dir = testfs.Tree(t, map[string]string{"job.yaml": searchJob, "in/" + day + "/part-0": in.String(),
 			"conf/core-site.xml": "<configuration><property><name>fs.defaultFS</name><value>hdfs://sim</value></property><property><name>hbase.rootdir</name><value>hdfs://sim/hbase</value></property></configuration>"})
-		b.jobs[i] = jobtest.Read(t, filepath.Join(b.dir, "job.yaml"))
+		b.jobs[i] = jobtest.ReadDate(t, filepath.Join(b.dir, "job.yaml"), date)
+	}
+	for _, key := range keys + "C" {
+		b.old = append(b.old, cellsOf(key, jobdir.Date.AddDate(0, 0, -1), "before")...)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := newSearch(t, b, schedule{})
 		defer s.end()
 		s.mu.Lock()
-		err := s.command(func(o *options.Options) { o.NoLoad = true })
-		if s.mu.Unlock(); err != nil {
-			t.Fatal(err)
+		for _, s.input = range []int{0, nextNight} {
+			if err := s.command(func(o *options.Options) { o.NoLoad = true }); err != nil {
+				t.Fatal(err)
+			}
 		}
+		s.mu.Unlock()
 		b.disk = s.disk.Copy()
 		for _, name := range b.disk.Names(searchOutput) {
 			if family := path.Base(path.Dir(name)); family == "f" || family == "g" {
@@ -167,6 +186,7 @@ type schedule struct {
 	Order   uint32 // picks among the calls that may go on: see next
 	Command int    // see commands
 	Way     int    // in which HBase takes files: a hbase.LoadWay, all but the first of HBase 1
+	Before  int    // what the table has before: nothing; the night before; that, and some of the cells that are to be loaded
 	Faults  []fault
 }
 
@@ -177,8 +197,15 @@ var commands = []string{"run", "load", "correct"}
 // ways is how many ways there are in which HBase takes files.
 const ways = int(hbase.PlainLoad) + 1
 
-// maxCall bounds the numbers of the calls at which faults happen.
-const maxCall = 250
+// befores is how many values schedule.Before has.
+const befores = 3
+
+// Faults happen at calls whose numbers are below maxCall, most of them at one of the first earlyCalls, because a command
+// has 140 to 200 calls.
+const (
+	maxCall    = 600
+	earlyCalls = 250
+)
 
 // fault is something that happens at a call.
 type fault struct {
@@ -196,9 +223,10 @@ type kind struct{ often, details int }
 // do to a table that may lose rows.
 var (
 	callFaults = map[string]kind{"refuse": {4, len(transient)}, "lose": {4, 1}, "delay": {2, len(delays)}, "kill": {3, 1}, "stop": {2, len(delays)},
-		"second client": {2, 2 * len(pauses)}}
+		"second client": {2, 2 * len(pauses)}, "next night": {1, len(pauses)}, "cut": {3, 1}}
 	lifeFaults = map[string]kind{"hang": {4, 2 * len(delays)}, "wake": {2, 1}, "crash": {2, 2}, "safe mode": {1, 3},
-		"no DataNodes": {1, 3}, "no NameNode": {2, 3}, "meta moves": {2, 2}, "other settings": {1, 8}}
+		"no DataNodes": {1, 3}, "no NameNode": {2, 3}, "meta moves": {2, 2}, "other settings": {1, 8},
+		"no ZooKeeper": {1, 3}, "master crashes": {1, 3}}
 	// They happen as a region server stages or commits a file of one of the families. A server that hangs does so after
 	// this step.
 	stepFaults  = map[string]kind{"fail a step": {3, 4}, "hang at a step": {3, 4 * len(delays)}, "kill at a step": {2, 4}}
@@ -226,6 +254,8 @@ type call struct {
 	rpc     bool // to HBase
 	hbase   bool // it is that, or a step of a region server
 	changes bool // something
+	loads   bool // it is a load request
+	step    int  // of a region server, as in the details of stepFaults; -1: it is none
 }
 
 // readingCalls change nothing.
@@ -243,10 +273,13 @@ type search struct {
 	priorities  map[int]float64 // of clients, and of servers by their negative numbers; nil: there are none
 	drops       []int           // numbers of calls at which the highest priority becomes the lowest
 	calls       int
-	calm        bool // nothing happens any more
+	lasting     map[string]int // faults that last, by kind
+	calm        bool           // nothing happens any more
 	killed      bool
-	harmed      bool   // rows may be lost by what people did to the table
+	everHarmed  bool   // rows may have been lost by what people did to the table
+	harmed      bool   // rows may be lost by what people have done to the table since a command was done
 	enabled     bool   // the table was disabled and enabled
+	ambiguous   bool   // cells don't prove a file: others have loaded equal or newer ones, or its regions have changed too much
 	limits      bool   // a right or room was lacking, which a command may take for final
 	kind        string // of its commands
 	input       int    // of the next command: index in searchBase.jobs
@@ -254,6 +287,7 @@ type search struct {
 	log         []string
 	wrong       string
 	loads       int // load requests
+	splits      int
 	others      sync.WaitGroup
 	second      int // other clients that run
 	directories int // those of them that load the directory
@@ -262,20 +296,24 @@ type search struct {
 	replaced    bool              // a document, by the last call
 	texts       map[string]string // the records' contents, by name
 	records     map[string]*record
-	mu          sync.Mutex // held by decide, and by play between two commands
+	old         []cell.Cell    // that the table had before, of an older timestamp
+	reached     map[string]int // rare states, besides those of the cluster
+	looked      map[int]bool   // clients that have read hbase:meta; true: a region was split since then
+	mu          sync.Mutex     // held by decide, and by play between two commands
 }
 
 func newSearch(t *testing.T, b *searchBase, sch schedule) *search {
 	t.Helper()
-	time.Sleep(time.Until(jobdir.Date.Add(3 * time.Hour)))
+	time.Sleep(time.Until(jobdir.Date.AddDate(0, 0, 1).Add(3 * time.Hour)))
 	s := &search{T: t, base: b, sim: simcluster.New(2), disk: b.disk.Copy(), todo: slices.Clone(sch.Faults), kind: commands[sch.Command],
-		texts: map[string]string{}, records: map[string]*record{}}
+		texts: map[string]string{}, records: map[string]*record{}, lasting: map[string]int{},
+		reached: map[string]int{}, looked: map[int]bool{}}
 	slices.SortStableFunc(s.todo, func(a, b fault) int { return a.At - b.At })
 	if sch.Order != 0 {
 		s.order = rand.New(rand.NewPCG(uint64(sch.Order), 0))
 	}
 	if sch.Order&byPriority != 0 {
-		s.priorities, s.drops = map[int]float64{}, []int{s.order.IntN(maxCall), s.order.IntN(maxCall), s.order.IntN(maxCall)}
+		s.priorities, s.drops = map[int]float64{}, []int{s.order.IntN(earlyCalls), s.order.IntN(earlyCalls), s.order.IntN(earlyCalls)}
 	}
 	s.sim.WithDisk(s.disk)
 	if s.sim.Old(hbase.LoadWay(sch.Way)); sch.Way != 0 {
@@ -290,8 +328,31 @@ func newSearch(t *testing.T, b *searchBase, sch schedule) *search {
 	if err := s.sim.Create("t", splits, searchFamilies...); err != nil {
 		t.Fatal(err)
 	}
+	for _, c := range s.before(sch.Before) {
+		if err := s.sim.Put("t", c); err != nil {
+			t.Fatal(err)
+		}
+	}
 	s.sim.Watch(s.decide)
 	return s
+}
+
+// before are the cells that the table has before: see schedule.Before.
+func (s *search) before(which int) (cells []cell.Cell) {
+	if which == 0 {
+		return nil
+	}
+	s.old = s.base.old
+	cells = slices.Clone(s.old)
+	if which == 2 {
+		s.ambiguous = true
+		for _, c := range s.base.cells[0] {
+			if strings.IndexByte(searchRows, c.Row[0])%5 == 2 {
+				cells = append(cells, c)
+			}
+		}
+	}
+	return cells
 }
 
 func (s *search) end() {
@@ -314,7 +375,7 @@ func (s *search) command(change func(*options.Options)) error {
 
 func (s *search) process(ctx context.Context, client *simcluster.Client, kind string, input int, change func(*options.Options)) (err error) {
 	o := options.Options{HDFS: client.FS(), HBase: client, Conf: filepath.Join(s.base.dir, "conf"), WorkDir: s.TempDir(), Memory: options.MinMemory}
-	if input > 0 {
+	if input == 1 {
 		o.OnChange = options.Reload
 	}
 	if s.settings&1 != 0 {
@@ -345,15 +406,21 @@ func (s *search) another(other bool, later time.Duration) {
 	if other {
 		kind = map[string]string{"run": "load", "correct": "load", "load": "run"}[kind]
 	}
-	client, input := s.sim.Client("tina", func() {}), s.input
+	s.start(kind, s.input, later)
+}
+
+// start runs a command as another client, beside the one that runs already.
+func (s *search) start(kind string, input int, later time.Duration) {
+	client, before := s.sim.Client("tina", func() {}), s.input
 	s.others.Go(func() {
 		time.Sleep(later)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.input != input {
+		if s.input != before {
 			return
 		}
 		s.second++
+		s.ambiguous = true
 		if kind == "load" {
 			s.directories++
 		}
@@ -362,7 +429,7 @@ func (s *search) another(other bool, later time.Duration) {
 		if kind == "load" {
 			s.directories--
 		}
-		s.note("the second client, %s, ends: %v", kind, err)
+		s.note("another client, %s of input %d, ends: %v", kind, input, err)
 		s.judge(err, kind, input)
 	})
 }
@@ -415,10 +482,11 @@ func (s *search) decide(waiting []*simcluster.Call) (pick int, v simcluster.Verd
 	if c.What == "BulkLoadHFile" {
 		s.loads++
 	}
+	s.watch(c)
 	n := s.calls
 	s.calls++
 	s.trace = append(s.trace, call{fmt.Sprintf("%s %s of %d of %d", c.What, c.On, c.Client, len(waiting)), c.RPC, c.RPC || c.Server > 0,
-		!slices.Contains(readingCalls, c.What)})
+		!slices.Contains(readingCalls, c.What), c.What == "BulkLoadHFile", stepOf(c)})
 	if s.calm {
 		return pick, v
 	}
@@ -437,6 +505,24 @@ func (s *search) decide(waiting []*simcluster.Call) (pick int, v simcluster.Verd
 	}
 	return pick, v
 }
+
+// watch notices rare states.
+func (s *search) watch(c *simcluster.Call) {
+	switch {
+	case c.What == "Scan" && strings.HasPrefix(c.On, "hbase:meta"):
+		if s.looked[c.Client] {
+			s.reached[splitBetweenLooks]++
+		}
+		s.looked[c.Client] = false
+	case c.What == "rename" && path.Base(c.On) == lock.LockName && s.second > 0 && !s.killed:
+		s.reached[turnStolen]++
+	}
+}
+
+const (
+	splitBetweenLooks = "a region splits between two looks of a client at hbase:meta"
+	turnStolen        = "a lock is taken over while another client runs"
+)
 
 // transient are the exceptions with which a server refuses a call for now.
 var transient = []string{"", "java.io.IOException", "org.apache.hadoop.hbase.RegionTooBusyException", "org.apache.hadoop.hbase.NotServingRegionException",
@@ -458,13 +544,12 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 		return i
 	}
 	row := func() []byte { return []byte{searchRows[pick(rows)]} }
-	step := func() bool {
-		what, family := []string{"stage", "commit"}[pick(2)], searchFamilies[pick(2)].Name
-		return c.Server > 0 && c.What == what && path.Base(path.Dir(c.On)) == family
-	}
+	step := func() bool { return pick(2)+2*pick(2) == stepOf(c) }
 	could := func(err error) (bool, simcluster.Verdict) { return err == nil, v }
 	harms := func(err error) (bool, simcluster.Verdict) {
-		s.harmed = s.harmed || err == nil
+		if err == nil {
+			s.harm()
+		}
 		return err == nil, v
 	}
 	// After its last call to HBase for whose answer it waits, a command can't know what happens to the table. Which servers are
@@ -493,37 +578,55 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 		s.client.Kill()
 		return true, v
 	case "stop":
-		s.client.Stop(delays[pick(len(delays))])
+		return s.client.Stop(delays[pick(len(delays))]), v
 	case "second client":
 		if s.input > 0 {
 			return false, v
 		}
 		s.another(pick(2) == 1, pauses[pick(len(pauses))])
+	case "next night":
+		if s.input > 0 {
+			return false, v
+		}
+		s.start("run", nextNight, pauses[pick(len(pauses))])
+	case "cut":
+		v.Fate = simcluster.Cut
+		return c.What == "BulkLoadHFile", v
 	case "hang":
-		s.sim.Hang(pick(2), delays[pick(len(delays))])
+		return s.sim.Hang(pick(2), delays[pick(len(delays))]), v
 	case "wake":
 		return s.sim.Wake(), v
 	case "hang at a step":
 		if !step() {
 			return false, v
 		}
-		s.sim.Hang(c.Server-1, delays[pick(len(delays))])
+		return s.sim.Hang(c.Server-1, delays[pick(len(delays))]), v
 	case "fail a step":
 		v.Fate = simcluster.Refused
 		return step(), v
 	case "crash":
-		s.sim.Crash(pick(2))
+		return s.sim.Crash(pick(2)), v
 	case "meta lags":
-		s.sim.LagMeta(delays[pick(3)])
-		time.AfterFunc(10*time.Minute, func() { s.sim.LagMeta(0) })
+		lag := delays[pick(3)]
+		s.during(f, 10*time.Minute, func(on bool) { s.sim.LagMeta(map[bool]time.Duration{true: lag}[on]) })
 	case "meta moves":
 		return could(s.sim.MoveMeta(pick(2)))
 	case "safe mode":
-		during(delays[pick(3)], s.disk.SafeMode)
+		s.during(f, delays[pick(3)], s.disk.SafeMode)
 	case "no DataNodes":
-		during(delays[pick(3)], s.disk.Mute)
+		s.during(f, delays[pick(3)], s.disk.Mute)
 	case "no NameNode":
-		during(delays[pick(3)], s.disk.Away)
+		s.during(f, delays[pick(3)], s.disk.Away)
+	case "no ZooKeeper":
+		s.during(f, delays[pick(3)], func(on bool) {
+			var err error
+			if on {
+				err = fmt.Errorf("%w: ZooKeeper does not answer", load.ErrUnavailable)
+			}
+			s.sim.FailZooKeeper(err)
+		})
+	case "master crashes":
+		return s.sim.CrashMaster(delays[pick(3)]), v
 	case "other settings":
 		s.settings = details
 	case "deny":
@@ -531,11 +634,22 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 		s.sim.Deny(pick(2), delays[pick(3)])
 	case "quota":
 		s.limits = true
-		during(delays[pick(3)], s.disk.Fill)
+		s.during(f, delays[pick(3)], s.disk.Fill)
 	case "split":
-		return could(s.sim.Split("t", row()))
+		at := row()
+		err := s.sim.Split("t", at)
+		if err == nil { // a region may lie within a file now, and have none of its known cells
+			s.splits++
+			for client := range s.looked {
+				s.looked[client] = true
+			}
+			s.ambiguous = s.ambiguous || s.splits > 1 || at[0] == searchRows[0]
+		}
+		return could(err)
 	case "merge":
-		return could(s.sim.Merge("t", row()))
+		err := s.sim.Merge("t", row())
+		s.ambiguous = s.ambiguous || err == nil
+		return could(err)
 	case "move":
 		return could(s.sim.Move("t", row()))
 	case "compact":
@@ -549,14 +663,14 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 	case "drop and create":
 		err := s.sim.Drop("t")
 		if err == nil {
-			s.harmed = true
+			s.harm()
 			err = s.sim.Create("t", [][]byte{row()}, searchFamilies...)
 		}
 		return could(err)
 	case "remove and add a family":
 		err := s.sim.Alter("t", searchFamilies[pick(2)])
 		if err == nil {
-			s.harmed = true
+			s.harm()
 			err = s.sim.Alter("t", searchFamilies...)
 		}
 		return could(err)
@@ -567,8 +681,6 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 		if err == nil {
 			err = s.sim.Enable("t")
 			s.enabled = s.enabled || err == nil
-			// Whoever does not know all rows of the files can't be certain that the table is still the same.
-			s.harmed = s.harmed || s.kind == "load"
 		}
 		return could(err)
 	default:
@@ -577,10 +689,30 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 	return true, v
 }
 
-// during switches something on for a while.
-func during(d time.Duration, set func(on bool)) {
+func (s *search) harm() { s.harmed, s.everHarmed = true, true }
+
+// stepOf is a step in which a region server stages or commits a file of one of the families: a number below 4; -1: it is
+// another call.
+func stepOf(c *simcluster.Call) int {
+	what := slices.Index([]string{"stage", "commit"}, c.What)
+	family := slices.IndexFunc(searchFamilies, func(f simcluster.Family) bool { return f.Name == path.Base(path.Dir(c.On)) })
+	if c.Server == 0 || what < 0 || family < 0 {
+		return -1
+	}
+	return what + 2*family
+}
+
+// during switches something on for a while: until the last of overlapping faults of this kind is over.
+func (s *search) during(f fault, d time.Duration, set func(on bool)) {
+	s.lasting[f.Do]++
 	set(true)
-	time.AfterFunc(d, func() { set(false) })
+	s.sim.After(d, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.lasting[f.Do]--; s.lasting[f.Do] == 0 {
+			set(false)
+		}
+	})
 }
 
 // maxCommands bounds how often the job is run while faults happen, and after the last one.
@@ -598,7 +730,9 @@ func (s *search) play() {
 		if s.kind == "correct" && i > 0 {
 			s.input = 1
 			// The directory has the old values, which its load may put over those of the correction.
-			s.harmed = s.harmed || s.directories > 0
+			if s.directories > 0 {
+				s.harm()
+			}
 		}
 		err := s.command(nil)
 		s.note("command %d ends: %v, killed %t, %d load requests", i, err, s.killed, s.loads-loads)
@@ -607,7 +741,7 @@ func (s *search) play() {
 			continue
 		}
 		s.judge(err, s.kind, s.input)
-		if len(s.todo) == 0 || err != nil && failure.KindOf(err) == failure.Refused {
+		if uncorrected := s.kind == "correct" && s.input == 0; len(s.todo) == 0 && !uncorrected || err != nil && failure.KindOf(err) == failure.Refused {
 			break
 		}
 	}
@@ -634,8 +768,8 @@ func (s *search) play() {
 	switch {
 	case s.wrong != "":
 		return
-	case err != nil && (!s.harmed || failure.KindOf(err) != failure.Refused && failure.KindOf(err) != failure.Differs):
-		s.wrong = fmt.Sprintf("without faults the command does not come to an end: %v (%d)", err, failure.KindOf(err))
+	case err != nil && failure.KindOf(err) == failure.Later: // judge allows only true reasons for other ends
+		s.wrong = fmt.Sprintf("without faults the command does not come to an end: %v", err)
 		return
 	case err != nil:
 		return
@@ -644,6 +778,9 @@ func (s *search) play() {
 	if err := s.command(nil); err != nil || s.loads > loads {
 		s.wrong = fmt.Sprintf("once more: %d load requests, %v", s.loads-loads, err)
 	}
+	if left := s.disk.Names(stagingFolder); s.wrong == "" && len(left) > 0 {
+		s.wrong = "left in the staging folder: " + left[0]
+	}
 	if s.wrong == "" && s.input == 1 {
 		s.restoreOutput()
 	}
@@ -651,7 +788,7 @@ func (s *search) play() {
 
 // done counts the calls until a command is done for the first time.
 func (s *search) done(is bool) {
-	if is && s.callsToDone == 0 {
+	if is && s.callsToDone == 0 && (s.kind != "correct" || s.input == 1) {
 		s.callsToDone = s.calls
 	}
 }
@@ -679,50 +816,96 @@ func (s *search) sleep(d time.Duration) {
 
 // judge compares what a command with that input said with the table.
 func (s *search) judge(err error, command string, input int) {
-	// A file is lost if a server moves it into a region that is gone. A job writes it again, unless the table was disabled
-	// and enabled, which looks like a restored snapshot. A directory's can't be written again, and of a region that lies
-	// within such a file no cell is known.
-	states := s.sim.States()
-	gone := states["a file is moved into a region that was split"] > 0 || states["a file is moved into a region that was merged, or whose table is another"] > 0
-	code := failure.CodeOf(err)
-	s.harmed = s.harmed || gone && (command == "load" || s.enabled && code == errcode.LoadLost) || command == "load" && code == errcode.LoadUnsure
 	if s.checkRecords(); s.wrong != "" {
 		return
 	}
 	// A command with another input than the next one has been corrected meanwhile. Those that corrected it are judged by
-	// the new cells.
+	// the new cells. The next night corrects nothing.
+	corrected := input < s.input
 	cells := s.base.cells[input]
 	lost := s.sim.Unreadable("t", 0, cells)
 	switch kind := failure.KindOf(err); {
-	case err == nil && len(lost) > 0 && input == s.input:
+	case err == nil && len(lost) > 0 && !corrected:
 		s.wrong = fmt.Sprintf("said to be done, and %d of %d cells can't be read, such as %s:%s", len(lost), len(cells), lost[0].Row, lost[0].Family)
-	case err != nil && kind == failure.Refused && input < s.input:
-	case err != nil && kind != failure.Later && !s.harmed && !(s.limits && kind == failure.Refused):
+	case err != nil && kind != failure.Later && !s.mayEnd(err, command, corrected):
 		s.wrong = fmt.Sprintf("ends with code %s although another try may help: %v", failure.CodeOf(err), err)
 	}
-	if s.wrong != "" {
-		return
+	if s.wrong == "" {
+		s.wrong = s.misplaced(err, cells)
 	}
+	if lost := s.sim.Unreadable("t", 0, s.old); s.wrong == "" && !s.everHarmed && len(lost) > 0 {
+		s.wrong = fmt.Sprintf("the table has lost what it had before: row %s:%s", lost[0].Row, lost[0].Family)
+	}
+	if err == nil && command == s.kind && input == s.input && s.second == 0 {
+		s.harmed = false
+	}
+}
+
+// gone reports whether a server has moved a file into a region that was replaced meanwhile, so that the file is lost. A
+// job writes it again, but the files of a directory can't be written again, and of a region that lies within such a file
+// no cell is known.
+func (s *search) gone() bool {
+	states := s.sim.States()
+	return states["a file is moved into a region that was split"] > 0 || states["a file is moved into a region that was merged, or whose table is another"] > 0
+}
+
+// mayEnd reports whether a command may end with an error that another try does not help against: because that is true.
+func (s *search) mayEnd(err error, command string, corrected bool) bool {
+	kind, code := failure.KindOf(err), failure.CodeOf(err)
+	switch {
+	case kind != failure.Refused && kind != failure.Differs:
+		return false
+	case s.harmed || corrected || s.limits && kind == failure.Refused:
+		return true
+	case code == errcode.LoadUnsure: // without its input, and where cells prove nothing
+		return command == "load" && (s.ambiguous || s.enabled || s.gone() || s.sim.States()["hbase:meta forgets a split"] > 0)
+	case code == errcode.LoadLost: // looks like a restored snapshot
+		return s.gone() && (command == "load" || s.enabled)
+	}
+	return false
+}
+
+// misplaced says which of the cells is neither in the table's folders nor in a file that somebody knows; or that the table
+// has a cell that nobody loaded.
+func (s *search) misplaced(err error, cells []cell.Cell) string {
 	key := func(c cell.Cell) string { return fmt.Sprintf("%s/%s/%s/%s", c.Row, c.Family, c.Qualifier, c.Value) }
-	exists := map[string]bool{} // a cell of the input; true: in the table's folders or in a file
-	for _, c := range slices.Concat(s.base.cells[0], s.base.cells[1]) {
+	exists := map[string]bool{} // a cell that somebody loads; true: in the table's folders or in a file
+	for _, c := range slices.Concat(s.base.cells[0], s.base.cells[1], s.base.cells[nextNight], s.old) {
 		exists[key(c)] = false
 	}
 	for _, c := range s.sim.Stored("t") {
 		if _, ours := exists[key(c)]; !ours && string(c.Row) != markerRow {
-			s.wrong = "nobody loaded the cell " + key(c)
+			return "nobody loaded the cell " + key(c)
 		}
 		exists[key(c)] = true
 	}
-	except := map[bool]string{true: searchOutput, false: searchDirectory}[s.kind == "load"] // copies that nobody loads
-	for _, c := range s.sim.OnDisk(except) {
+	copies := map[bool]string{true: searchOutput, false: searchDirectory}[s.kind == "load"] // that nobody loads
+	for _, c := range s.sim.OnDisk(func(name string) bool { return !storage.Below(copies, name) && s.isKnown(name, err) }) {
 		exists[key(c)] = true
 	}
 	for _, c := range cells {
-		if !exists[key(c)] && !s.harmed && s.input == 0 && !(gone && command != "load") { // a job has them in its input, too
-			s.wrong = "neither in the table nor in a file: " + key(c)
+		if !exists[key(c)] && !s.harmed && s.input == 0 && !s.gone() {
+			return "neither in the table nor in a file that somebody knows: " + key(c)
 		}
 	}
+	return ""
+}
+
+// stagingFolder is the folder of all staging folders.
+const stagingFolder = "/hbase/staging"
+
+// isKnown reports whether an HFile is where a command looks for it. A staging folder must be named in a record or in the
+// command's error.
+func (s *search) isKnown(name string, err error) bool {
+	if !storage.Below(stagingFolder, name) {
+		return true
+	}
+	folder, _, _ := strings.Cut(strings.TrimPrefix(name, stagingFolder+"/"), "/")
+	names := func(text string) bool {
+		_, after, found := strings.Cut(text, "/"+folder)
+		return found && !strings.ContainsAny(after[:min(1, len(after))], "0123456789")
+	}
+	return err != nil && names(err.Error()) || slices.ContainsFunc(slices.Collect(maps.Values(s.texts)), names)
 }
 
 // playSchedule plays a schedule in a bubble of its own.
@@ -748,15 +931,17 @@ func schedules(of ...map[string]kind) *rapid.Generator[schedule] {
 	for _, name := range byOften {
 		names = append(names, slices.Repeat([]string{name}, all[name].often)...)
 	}
+	calls := rapid.OneOf(rapid.IntRange(0, earlyCalls-1), rapid.IntRange(0, earlyCalls-1), rapid.IntRange(0, maxCall-1))
 	faults := rapid.Custom(func(t *rapid.T) fault {
 		name := rapid.SampledFrom(names).Draw(t, "kind")
-		return fault{rapid.IntRange(0, maxCall-1).Draw(t, "call"), name, rapid.IntRange(0, kinds[name].details-1).Draw(t, "details")}
+		return fault{calls.Draw(t, "call"), name, rapid.IntRange(0, kinds[name].details-1).Draw(t, "details")}
 	})
 	orders := rapid.OneOf(rapid.Just[uint32](0), rapid.Uint32Max(byPriority-1), rapid.Uint32Min(byPriority))
 	return rapid.Custom(func(t *rapid.T) schedule {
 		sch := schedule{Order: orders.Draw(t, "order"),
 			Command: rapid.SampledFrom([]int{0, 0, 0, 1, 1, 2}).Draw(t, "command"), // half of them the job
 			Way:     rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "way"),
+			Before:  rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "before"),
 			Faults:  rapid.SliceOfN(faults, 0, 6).Draw(t, "faults")}
 		// Some come soon after the one before them, while what that one began is still under way.
 		for i := 1; i < len(sch.Faults); i++ {
@@ -858,14 +1043,18 @@ func partOf(t *testing.T, parts int) (part, of int) {
 }
 
 // mustBeRight plays a schedule, and ends the test if it is not right.
-func mustBeRight(t *testing.T, b *searchBase, sch schedule) {
+func mustBeRight(t *testing.T, b *searchBase, sch schedule) *search {
 	t.Helper()
-	if s := playSchedule(t, b, sch); s.wrong != "" {
+	s := playSchedule(t, b, sch)
+	switch {
+	case s.wrong != "":
 		t.Fatal(s.failure(sch))
-	}
-	if t.Failed() {
+	case len(sch.Faults) == 0 && (s.callsToDone == 0 || s.loads == 0):
+		t.Fatalf("%#v: the undisturbed command has %d load requests, and was done after %d calls", sch, s.loads, s.callsToDone)
+	case t.Failed():
 		t.FailNow()
 	}
+	return s
 }
 
 // failure is what went wrong in a schedule, and what happened.
@@ -885,16 +1074,20 @@ func faultsWith(calls []call, from int, details map[string][]int) (all []fault) 
 				same = !c.changes
 			case "lose", "delay", "second client":
 				same = !c.changes && !c.hbase
-			case "wake": // nobody hangs
+			case "wake", "restore": // nobody hangs, and there is no snapshot
 				same = true
 			case "refuse", "stop", "safe mode", "no DataNodes", "no NameNode", "quota", "deny":
-			case "fail a step", "hang at a step", "kill at a step", "other settings": // they wait for the step, or for a process
+			case "cut":
+				same = !c.loads
+			case "fail a step", "hang at a step", "kill at a step":
+				same = c.step < 0
+			case "other settings": // for the next process
 				same = i%25 > 0
 			default:
 				same = !c.hbase
 			}
 			for k, x := range details[name] {
-				if !same && (name != "refuse" || c.rpc || k == 0) {
+				if _, step := stepFaults[name]; !same && (name != "refuse" || c.rpc || k == 0) && (!step || x%4 == c.step) {
 					all = append(all, fault{from + i, name, x})
 				}
 			}
@@ -919,7 +1112,7 @@ func TestEveryFault(t *testing.T) {
 	n, begun := 0, time.Now()
 	for i := range ways * len(commands) {
 		sch := schedule{Way: i / len(commands), Command: i % len(commands)}
-		undisturbed := playSchedule(t, b, sch)
+		undisturbed := mustBeRight(t, b, sch)
 		faults := faultsWith(undisturbed.trace[:undisturbed.callsToDone], 0, details)
 		for i, f := range faults {
 			if i%of == part {
@@ -939,10 +1132,10 @@ func TestEveryPairOfFaults(t *testing.T) {
 	b := searchBaseOf(t, "bc", "")
 	details := map[string][]int{"refuse": {0, 1}, "lose": {0}, "delay": {3}, "kill": {0}, "hang": {2, 3, 6, 7}, "crash": {0, 1}, "stop": {3, 4}, "second client": {0, 1, 4, 6},
 		"split": {2}, "move": {0}, "no NameNode": {1}}
-	undisturbed := playSchedule(t, b, schedule{})
+	undisturbed := mustBeRight(t, b, schedule{})
 	firsts := faultsWith(undisturbed.trace[:undisturbed.callsToDone], 0, details)
 	seconds := func(first fault) []fault {
-		s := playSchedule(t, b, schedule{Faults: []fault{first}})
+		s := mustBeRight(t, b, schedule{Faults: []fault{first}})
 		return faultsWith(s.trace[first.At+1:max(s.callsToDone, first.At+1)], first.At+1, details)
 	}
 	if os.Getenv("BULKLOAD_PART") == "" {
@@ -985,6 +1178,9 @@ var rareStates = []string{
 	"a server answers for a region that is open elsewhere",
 	"a server answers with an old hbase:meta",
 	"an orphan appears when its region is opened",
+	"a load request comes while another one is under way",
+	splitBetweenLooks,
+	turnStolen,
 }
 
 // kindOfWrong is the beginning of a search's wrong, up to the first figure or detail.
@@ -1023,8 +1219,10 @@ func TestSearch(t *testing.T) {
 		sch := anySchedule.Draw(rt, "schedule")
 		s := playSchedule(t, b, sch)
 		played++
-		for state, often := range s.sim.States() {
-			states[state] += often
+		for _, reached := range []map[string]int{s.sim.States(), s.reached} {
+			for state, often := range reached {
+				states[state] += often
+			}
 		}
 		if s.wrong != "" {
 			wrong = &sch
@@ -1045,12 +1243,12 @@ func TestSearch(t *testing.T) {
 // faultNames are the kinds of faults in the order of their numbers in FuzzSchedules' inputs.
 var faultNames = slices.Sorted(maps.Keys(kinds))
 
-// encode writes a schedule as an input of FuzzSchedules: four bytes for the order, one for the command, and four for
-// each fault: its call, its kind, and two for its details.
+// encode writes a schedule as an input of FuzzSchedules: four bytes for the order, one for the command, and five for
+// each fault: two for its call, one for its kind, and two for its details.
 func (sch schedule) encode() []byte {
-	b := append(binary.BigEndian.AppendUint32(nil, sch.Order), byte(sch.Command+len(commands)*sch.Way))
+	b := append(binary.BigEndian.AppendUint32(nil, sch.Order), byte(sch.Command+len(commands)*(sch.Way+ways*sch.Before)))
 	for _, f := range sch.Faults {
-		b = append(b, byte(f.At), byte(slices.Index(faultNames, f.Do)))
+		b = append(binary.BigEndian.AppendUint16(b, uint16(f.At)), byte(slices.Index(faultNames, f.Do)))
 		b = binary.BigEndian.AppendUint16(b, uint16(f.X))
 	}
 	return b
@@ -1061,10 +1259,11 @@ func decodeSchedule(b []byte) (sch schedule) {
 	if len(b) < 5 {
 		return sch
 	}
-	sch.Order, sch.Command, sch.Way = binary.BigEndian.Uint32(b), int(b[4])%len(commands), int(b[4])/len(commands)%ways
-	for b = b[5:]; len(b) >= 4 && len(sch.Faults) < 8; b = b[4:] {
-		name := faultNames[int(b[1])%len(faultNames)]
-		sch.Faults = append(sch.Faults, fault{int(b[0]), name, int(binary.BigEndian.Uint16(b[2:])) % kinds[name].details})
+	kind := int(b[4])
+	sch.Order, sch.Command, sch.Way, sch.Before = binary.BigEndian.Uint32(b), kind%len(commands), kind/len(commands)%ways, kind/len(commands)/ways%befores
+	for b = b[5:]; len(b) >= 5 && len(sch.Faults) < 8; b = b[5:] {
+		name := faultNames[int(b[2])%len(faultNames)]
+		sch.Faults = append(sch.Faults, fault{int(binary.BigEndian.Uint16(b)) % maxCall, name, int(binary.BigEndian.Uint16(b[3:])) % kinds[name].details})
 	}
 	return sch
 }

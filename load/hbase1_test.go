@@ -53,10 +53,7 @@ func TestOldLoad(t *testing.T) {
 		s.wantCalls(calls...)
 		s.wantLeft(false)
 		s.wantRows("h a b x c", true, true, true, false, true)
-		// 2 requests; of the endpoint also for the staging folder, and to delete it
-		plain := isPlain(folder)
-		if methods["BulkLoadHFile"] != map[bool]int{true: 2}[plain] || methods["ExecService"] != map[bool]int{true: 1, false: 4}[plain] ||
-			methods["PrepareBulkLoad"]+methods["CleanupBulkLoad"] > 0 {
+		if methods["BulkLoadHFile"] != 2 || methods["PrepareBulkLoad"] != 1 || methods["CleanupBulkLoad"] != map[bool]int{false: 1}[isPlain(folder)] {
 			s.Errorf("calls %v", methods)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"bulkload/internal/test/jobdir"
 	"bulkload/internal/test/testfs"
@@ -14,7 +15,13 @@ import (
 // Read reads a job file for jobdir.Date.
 func Read(t testing.TB, path string) *jobfile.Job {
 	t.Helper()
-	j, err := jobfile.Read(path, jobfile.ReadOptions{Date: jobdir.Date})
+	return ReadDate(t, path, jobdir.Date)
+}
+
+// ReadDate reads a job file for a date.
+func ReadDate(t testing.TB, path string, date time.Time) *jobfile.Job {
+	t.Helper()
+	j, err := jobfile.Read(path, jobfile.ReadOptions{Date: date})
 	if err != nil {
 		t.Fatal(err)
 	}

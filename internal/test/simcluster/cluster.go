@@ -50,7 +50,8 @@ type Cluster struct {
 	folders    int            // staging folders that were made
 	states     map[string]int // see reach
 	way        hbase.LoadWay  // see Old
-	timers     atomic.Int64   // see later
+	timers     atomic.Int64   // see After
+	zooKeeper  error          // see FailZooKeeper
 
 	smallAnswers int // see SmallAnswers
 }
@@ -66,7 +67,7 @@ type server struct {
 	expired   bool                    // its session has, so the master takes it for dead
 	stale     map[string]*staleRegion // by name, of a server that hung past its session; nil: its session lives
 	staleMeta [][]cell.Cell           // rows of hbase:meta, of one that had it and hung past its session
-	denies    bool                    // see Deny and DenyLoads
+	denies    int                     // reasons to refuse loads: see Deny and DenyLoads
 	movedAway map[string]movedAway    // by encoded name
 }
 
@@ -139,14 +140,25 @@ func (c *Cluster) now() int64 {
 	return c.lastTime
 }
 
+// FailZooKeeper makes whatever asks ZooKeeper get an error; nil: it answers. HBase's servers keep their sessions.
+func (c *Cluster) FailZooKeeper(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.zooKeeper = err
+}
+
 // Master is the master's address, for load.Network.
-func (c *Cluster) Master(context.Context) (string, error) { return c.servers[0].addr(), nil }
+func (c *Cluster) Master(context.Context) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.servers[0].addr(), c.zooKeeper
+}
 
 // Meta is the address of the server that has hbase:meta, for load.Network.
 func (c *Cluster) Meta(context.Context) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.metaServer.addr(), nil
+	return c.metaServer.addr(), c.zooKeeper
 }
 
 // Old makes it HBase 1, which takes files in that way, before there are tables.
@@ -159,8 +171,11 @@ func (c *Cluster) old() bool { return c.way != hbase.StagedLoad }
 func (c *Cluster) TableState(_ context.Context, name string) (record []byte, written int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.old() {
+	switch {
+	case !c.old():
 		return nil, 0, errors.ErrUnsupported
+	case c.zooKeeper != nil:
+		return nil, 0, c.zooKeeper
 	}
 	t := c.tables[name]
 	if t == nil {
@@ -267,7 +282,10 @@ func (c *Cluster) DenyLoads(deny bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.servers {
-		s.denies = deny
+		s.denies = 0
+		if deny {
+			s.denies = 1
+		}
 	}
 }
 
@@ -306,7 +324,7 @@ func (c *Cluster) open(r *region, s *server) {
 		return
 	}
 	c.reach("hbase:meta shows an opening late")
-	c.later(c.metaLag, func() {
+	c.After(c.metaLag, func() {
 		c.locked(func() {
 			if r.opened == now.at {
 				r.shown = now

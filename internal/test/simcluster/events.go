@@ -67,7 +67,7 @@ func (c *Cluster) disable(t *table) {
 // closable is an error if a region of a table can't be closed now, or hbase:meta can't be written.
 func (c *Cluster) closable(t *table) error {
 	if !c.metaServer.alive() {
-		return errors.New("the server of hbase:meta does not answer")
+		return errNoMeta
 	}
 	for _, r := range t.regions {
 		if err := r.wait(); err != nil {
@@ -91,19 +91,36 @@ func (c *Cluster) change(name string, do func(*table) error) error {
 	return do(t)
 }
 
-// changeRegion calls a function with an enabled table and the index of a row's region.
-func (c *Cluster) changeRegion(name string, row []byte, do func(t *table, i int) error) error {
-	return c.change(name, func(t *table) error {
-		if t.state != hbase.Enabled {
-			return fmt.Errorf("table %s is %s", name, t.state)
+// changeRegion calls a function with an enabled table and the index of a row's region. n is how many regions it changes,
+// beginning with that one. They must be open.
+func (c *Cluster) changeRegion(name string, row []byte, n int, do func(t *table, i int) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tables[name]
+	switch {
+	case t == nil:
+		return fmt.Errorf("there is no table %s", name)
+	case t.state != hbase.Enabled:
+		return fmt.Errorf("table %s is %s", name, t.state)
+	case !c.metaServer.alive():
+		return errNoMeta
+	}
+	i := slices.IndexFunc(t.regions, func(r *region) bool { return r.holds(row) })
+	if i+n > len(t.regions) {
+		return fmt.Errorf("there is no region after that of row %q", row)
+	}
+	for _, r := range t.regions[i : i+n] {
+		if !r.open {
+			return fmt.Errorf("region %q is not open", r.name)
 		}
-		i := slices.IndexFunc(t.regions, func(r *region) bool { return r.holds(row) })
-		if !t.regions[i].open {
-			return fmt.Errorf("region %q is not open", t.regions[i].name)
+		if err := r.wait(); err != nil {
+			return err
 		}
-		return do(t, i)
-	})
+	}
+	return do(t, i)
 }
+
+var errNoMeta = errors.New("the server of hbase:meta does not answer")
 
 // Drop deletes a table.
 func (c *Cluster) Drop(name string) error {
@@ -137,7 +154,7 @@ func (c *Cluster) Truncate(name string, preserve bool) error {
 
 // TruncateRegion makes the region of a row empty. It keeps its name, and its sequence numbers begin again.
 func (c *Cluster) TruncateRegion(name string, row []byte) error {
-	return c.changeRegion(name, row, func(t *table, i int) error {
+	return c.changeRegion(name, row, 1, func(t *table, i int) error {
 		r := t.regions[i]
 		r.stores, r.orphans, r.seq = map[string][]file{}, map[string][]file{}, 1
 		c.open(r, r.server)
@@ -210,7 +227,7 @@ func (c *Cluster) Restore(snapshot string) error {
 
 // Split splits the region of a row at that row, unless it is the region's first row.
 func (c *Cluster) Split(name string, row []byte) error {
-	return c.changeRegion(name, row, func(t *table, i int) error {
+	return c.changeRegion(name, row, 1, func(t *table, i int) error {
 		parent := t.regions[i]
 		if bytes.Equal(parent.start, row) {
 			return fmt.Errorf("the region begins with row %q", row)
@@ -237,10 +254,7 @@ func (c *Cluster) Split(name string, row []byte) error {
 
 // Merge merges the region of a row with the next one.
 func (c *Cluster) Merge(name string, row []byte) error {
-	return c.changeRegion(name, row, func(t *table, i int) error {
-		if i+1 == len(t.regions) {
-			return fmt.Errorf("there is no region after that of row %q", row)
-		}
+	return c.changeRegion(name, row, 2, func(t *table, i int) error {
 		low, high := t.regions[i], t.regions[i+1]
 		both := c.newRegion(t, low.start, high.end)
 		for _, r := range []*region{low, high} {
@@ -258,7 +272,7 @@ func (c *Cluster) Merge(name string, row []byte) error {
 
 // Move moves the region of a row to the next server.
 func (c *Cluster) Move(name string, row []byte) error {
-	return c.changeRegion(name, row, func(t *table, i int) error {
+	return c.changeRegion(name, row, 1, func(t *table, i int) error {
 		if s := c.after(t.regions[i].server); s != nil {
 			c.move(t.regions[i], s)
 		}
@@ -269,12 +283,15 @@ func (c *Cluster) Move(name string, row []byte) error {
 // Compact compacts the region of a row: all files, or only the first n of each family. A major compaction also forgets
 // delete markers.
 func (c *Cluster) Compact(name string, row []byte, n int, major bool) error {
-	return c.changeRegion(name, row, func(t *table, i int) error {
+	return c.changeRegion(name, row, 1, func(t *table, i int) error {
 		r := t.regions[i]
 		for k := range t.families {
 			r.compact(&t.families[k], n, major, c.now())
 		}
-		t.parents = slices.DeleteFunc(t.parents, func(p *region) bool { return p.holds(row) })
+		before := len(t.parents)
+		if t.parents = slices.DeleteFunc(t.parents, func(p *region) bool { return p.holds(row) }); len(t.parents) < before {
+			c.reach("hbase:meta forgets a split")
+		}
 		return nil
 	})
 }
@@ -353,10 +370,10 @@ func (c *Cluster) Stored(name string) (cells []cell.Cell) {
 	return cells
 }
 
-// OnDisk returns the cells of all HFiles on the cluster's disk, except in one folder; "": in all.
-func (c *Cluster) OnDisk(except string) (cells []cell.Cell) {
+// OnDisk returns the cells of the HFiles on the cluster's disk that a function selects by their paths.
+func (c *Cluster) OnDisk(which func(name string) bool) (cells []cell.Cell) {
 	for _, name := range c.disk.Names("/") {
-		if except != "" && strings.HasPrefix(name, except+"/") {
+		if !which(name) {
 			continue
 		}
 		if found, err := c.cellsOf(name); err == nil {

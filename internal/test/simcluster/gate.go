@@ -23,7 +23,7 @@ import (
 // Call is what waits at the gate: a call of a client to HBase or to the disk, or a step of a region server's work.
 type Call struct {
 	Client int    // number of the client, from 0
-	What   string // HBase's method, the disk's operation, or the server's step
+	What   string // HBase's method (see methodOf), the disk's operation, or the server's step
 	On     string // the region, file or folder, with numbers in place of the random parts of its name
 	RPC    bool   // to HBase
 	// Server is the number, from 1, of the region server whose step in a load this is; 0: it is a client's call.
@@ -58,6 +58,7 @@ const (
 	Answered Fate = iota // it takes effect, and is answered
 	Refused              // it has no effect, and fails
 	Lost                 // it takes effect, and its answer is lost
+	Cut                  // its connection is lost at once, and it takes effect meanwhile
 )
 
 // gate holds every call until nothing else moves, and lets them go on one by one. So the order of all that happens is
@@ -154,7 +155,7 @@ func (g *gate) release(c *Call, v Verdict) {
 	switch {
 	case i < 0: // decide has killed its client
 	case v.Delay > 0:
-		g.delays++ // see Cluster.later
+		g.delays++ // see Cluster.After
 		v.Delay += g.delays * 1000
 		c.ready = time.Now().Add(v.Delay)
 		time.AfterFunc(v.Delay, g.again)
@@ -302,9 +303,9 @@ func (cl *Client) Kill() {
 	cl.onKill()
 }
 
-// Stop stops the client for d, as SIGSTOP does, unless it is stopped already. Until then only calls that it has sent to
-// HBase go on. Connecting to a server and asking ZooKeeper are no calls.
-func (cl *Client) Stop(d time.Duration) {
+// Stop stops the client for d, as SIGSTOP does, unless it is stopped already. Until then only calls already sent to
+// HBase go on; connecting to a server and asking ZooKeeper are not affected. It reports whether it was running.
+func (cl *Client) Stop(d time.Duration) bool {
 	g := cl.cluster.gate
 	g.mu.Lock()
 	arrived := g.arrived
@@ -312,16 +313,17 @@ func (cl *Client) Stop(d time.Duration) {
 	cl.mu.Lock()
 	if cl.stopped > 0 {
 		cl.mu.Unlock()
-		return
+		return false
 	}
 	cl.stopped = arrived
 	cl.mu.Unlock()
-	cl.cluster.later(d, func() {
+	cl.cluster.After(d, func() {
 		cl.mu.Lock()
 		cl.stopped = 0
 		cl.mu.Unlock()
 		g.again()
 	})
+	return true
 }
 
 // holds reports whether a call waits because its client is stopped. Calls without a client are servers' steps.
@@ -386,7 +388,7 @@ func (c *Cluster) held(s *server, cl *Client, r hbasetest.Request) (Verdict, err
 	c.mu.Lock()
 	process := s.startCode
 	c.mu.Unlock()
-	v := c.gate.pass(&Call{Client: cl.Number, What: r.Method, name: c.target(r), RPC: true, Continues: goesOn(r), content: crc32.ChecksumIEEE(r.Param), server: s, client: cl})
+	v := c.gate.pass(&Call{Client: cl.Number, What: methodOf(r), name: c.target(r), RPC: true, Continues: goesOn(r), content: crc32.ChecksumIEEE(r.Param), server: s, client: cl})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.startCode != process || s.down {

@@ -31,13 +31,13 @@ func (s *server) alive() bool { return !s.down && !s.isHung() && s.stale == nil 
 
 // Hang stops the process of the i-th region server, counted from 0, and continues it after d, unless Wake does earlier.
 // After more than session its regions are open elsewhere by then. It serves them for a moment all the same, even to
-// readers and loads that came to it before; then it ends, and is started again.
-func (c *Cluster) Hang(i int, d time.Duration) {
+// readers and loads that came to it before; then it ends, and is started again. It reports whether the process was alive.
+func (c *Cluster) Hang(i int, d time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.regionServer(i)
 	if !s.alive() {
-		return
+		return false
 	}
 	s.hung.Store(true)
 	s.hangs++
@@ -52,9 +52,10 @@ func (c *Cluster) Hang(i int, d time.Duration) {
 		}
 	}
 	if d > session {
-		c.later(session, unlessAwake(c.expire))
+		c.After(session, unlessAwake(c.expire))
 	}
-	c.later(d, unlessAwake(c.wake))
+	c.After(d, unlessAwake(c.wake))
+	return true
 }
 
 // Wake continues all processes that hang. It reports whether there was one.
@@ -74,23 +75,38 @@ func (c *Cluster) wake(s *server) {
 	s.hung.Store(false)
 	c.openHomeless()
 	if s.stale != nil {
-		c.later(unaware, func() { c.locked(func() { c.end(s) }) })
-		c.later(unaware+restart, func() { c.locked(func() { c.start(s) }) })
+		c.After(unaware, func() { c.locked(func() { c.end(s) }) })
+		c.After(unaware+restart, func() { c.locked(func() { c.start(s) }) })
 	}
 }
 
 // Crash ends the process of the i-th region server. Its regions are opened elsewhere after some seconds, and the
-// process is started again.
-func (c *Cluster) Crash(i int) {
+// process is started again. It reports whether the process was alive.
+func (c *Cluster) Crash(i int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.regionServer(i)
 	if !s.alive() {
-		return
+		return false
 	}
 	c.end(s)
-	c.later(takeover, func() { c.locked(func() { c.expire(s) }) })
-	c.later(restart, func() { c.locked(func() { c.start(s) }) })
+	c.After(takeover, func() { c.locked(func() { c.expire(s) }) })
+	c.After(restart, func() { c.locked(func() { c.start(s) }) })
+	return true
+}
+
+// CrashMaster ends the master's process, and starts it again after d. Until then nobody answers for it, nor for hbase:meta
+// if the master has that. It reports whether the process was alive.
+func (c *Cluster) CrashMaster(d time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	master := c.servers[0]
+	if master.down {
+		return false
+	}
+	c.end(master)
+	c.After(d, func() { c.locked(func() { c.start(master) }) })
+	return true
 }
 
 // MoveMeta moves hbase:meta to the i-th region server, counted from 0.
@@ -110,14 +126,14 @@ func (c *Cluster) Deny(i int, d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.regionServer(i)
-	s.denies = true
-	c.later(d, func() { c.locked(func() { s.denies = false }) })
+	s.denies++
+	c.After(d, func() { c.locked(func() { s.denies-- }) })
 }
 
-// later calls a function after d, in a goroutine of its own. Go chooses what comes first of what happens at the same
+// After calls a function after d, in a goroutine of its own. Go chooses what comes first of what happens at the same
 // instant, so no two of these calls are at the same one, or at one at which a client's pause ends, which is a multiple
 // of a millisecond after the last.
-func (c *Cluster) later(d time.Duration, do func()) {
+func (c *Cluster) After(d time.Duration, do func()) {
 	time.AfterFunc(d+time.Duration(c.timers.Add(1)), do)
 }
 
@@ -186,7 +202,7 @@ func (c *Cluster) openHomeless() {
 // loads that are under way in it.
 func (r *region) wait() error {
 	switch {
-	case r.open && r.server.isHung():
+	case r.open && (r.server.down || r.server.isHung()):
 		return fmt.Errorf("the server of region %q does not answer", r.name)
 	case r.open && r.shown.at != r.opened:
 		return fmt.Errorf("region %q is being opened", r.name)

@@ -43,9 +43,7 @@ func (c *Cluster) makeStaging(s *server, region []byte) (proto.Message, error) {
 	}
 	c.folders++
 	folder := fmt.Sprintf("%s/tina__%s__%d", staged, strings.ReplaceAll(t.name.String(), ":", "_"), c.folders)
-	c.disk.mu.Lock()
-	defer c.disk.mu.Unlock()
-	return wrapperspb.String(URI + folder), c.disk.mkdirAll(folder, "hbase", 0o777)
+	return wrapperspb.String(URI + folder), c.changeDisk(func() error { return c.disk.mkdirAll(folder, "hbase", 0o777) })
 }
 
 // regionOf is the region of a request for a staging folder.
@@ -67,9 +65,7 @@ func (c *Cluster) cleanupBulkLoad(s *server, request *wrapperspb.StringValue, _ 
 }
 
 func (c *Cluster) removeStaging(request *wrapperspb.StringValue) (proto.Message, error) {
-	c.disk.mu.Lock()
-	defer c.disk.mu.Unlock()
-	return new(wrapperspb.StringValue), c.disk.remove(strings.TrimPrefix(request.Value, URI), true)
+	return new(wrapperspb.StringValue), c.changeDisk(func() error { return c.disk.remove(strings.TrimPrefix(request.Value, URI), true) })
 }
 
 // endpoint is HBase 1's SecureBulkLoadEndpoint.
@@ -184,10 +180,7 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 		if c.way == hbase.PlainLoad {
 			break
 		}
-		c.disk.mu.Lock()
-		err := c.disk.mkdirAll(path.Join(l.staging, string(f.Family)), "tina", 0o777)
-		c.disk.mu.Unlock()
-		if err != nil {
+		if err := c.changeDisk(func() error { return c.disk.mkdirAll(path.Join(l.staging, string(f.Family)), "tina", 0o777) }); err != nil {
 			return err
 		}
 	}
@@ -211,6 +204,9 @@ func (l *requested) load(request *pb.BulkLoadHFileRequest) error {
 			}
 		}
 		files = append(files, m)
+	}
+	if r.busy > 0 {
+		c.reach("a load request comes while another one is under way")
 	}
 	r.seq++
 	l.seq = r.seq
@@ -318,15 +314,22 @@ func (l *requested) step(what, file string) error {
 
 // rename moves a file on the disk, as a server does; to "": away from it.
 func (c *Cluster) rename(from, to string) error {
+	return c.changeDisk(func() error {
+		if to == "" {
+			return c.disk.remove(from, false)
+		}
+		return c.disk.move(from, to, false)
+	})
+}
+
+// changeDisk calls a function that changes the disk, which is locked, as a server does.
+func (c *Cluster) changeDisk(change func() error) error {
 	c.disk.mu.Lock()
 	defer c.disk.mu.Unlock()
 	if c.disk.safe || c.disk.away {
-		return fmt.Errorf("the name node is in safe mode, or does not answer")
+		return refusal{class: "org.apache.hadoop.ipc.RemoteException", why: "the name node is in safe mode, or does not answer"}
 	}
-	if to == "" {
-		return c.disk.remove(from, false)
-	}
-	return c.disk.move(from, to, false)
+	return change()
 }
 
 // bulkToken is field 5 of the request, which package pb lacks.

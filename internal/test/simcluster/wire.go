@@ -72,12 +72,31 @@ func (c *Cluster) answer(s *server, cl *Client, r hbasetest.Request) hbasetest.A
 	case v.Fate == Refused:
 		return exceptionAnswer(refusal{class: v.Exception, why: "simulated"})
 	}
+	if v.Fate == Cut {
+		go c.done(s, r)
+		return hbasetest.Answer{Hangup: true}
+	}
 	a := c.done(s, r)
 	if v.Fate == Lost {
 		a = hbasetest.Answer{Hangup: true}
 	}
 	return a
 }
+
+// methodOf is the method of a call. Those of HBase 1's endpoint for bulk loads have the names of HBase 2's.
+func methodOf(r hbasetest.Request) string {
+	var request pb.CoprocessorServiceRequest
+	if r.Method != "ExecService" || proto.Unmarshal(r.Param, &request) != nil || request.GetCall().GetServiceName() != bulkLoadService {
+		return r.Method
+	}
+	if method := request.GetCall().GetMethodName(); method != "SecureBulkLoadHFiles" {
+		return method
+	}
+	return "BulkLoadHFile"
+}
+
+// bulkLoadService is HBase 1's endpoint for bulk loads.
+const bulkLoadService = "SecureBulkLoadService"
 
 // done does what a call asks for.
 func (c *Cluster) done(s *server, r hbasetest.Request) hbasetest.Answer {
@@ -87,7 +106,7 @@ func (c *Cluster) done(s *server, r hbasetest.Request) hbasetest.Answer {
 	if !known {
 		call = unknown
 	}
-	if s.denies && strings.Contains(r.Method, "BulkLoad") {
+	if s.denies > 0 && strings.Contains(methodOf(r), "BulkLoad") {
 		call = denied
 	}
 	var block []byte
@@ -98,11 +117,14 @@ func (c *Cluster) done(s *server, r hbasetest.Request) hbasetest.Answer {
 			return hbasetest.Answer{Param: param, Cells: block}
 		}
 	}
-	if err == errEnded {
+	if err == errEnded || err == errNoAnswer {
 		return hbasetest.Answer{Hangup: true}
 	}
 	return exceptionAnswer(refused(err))
 }
+
+// errNoAnswer says that the call is not answered in time.
+var errNoAnswer = fmt.Errorf("it is not answered")
 
 // handler answers a call with a message, and with cells that it appends to a block.
 type handler func(c *Cluster, s *server, param []byte, block *[]byte) (proto.Message, error)
@@ -156,7 +178,7 @@ func (c *Cluster) execService(s *server, request *pb.CoprocessorServiceRequest, 
 		return nil, err
 	}
 	service := request.GetCall().GetServiceName()
-	if service != "SecureBulkLoadService" || c.way != hbase.EndpointLoad {
+	if service != bulkLoadService || c.way != hbase.EndpointLoad {
 		return nil, refusal{class: exceptions + "exceptions.UnknownProtocolException", why: "no " + service + " is registered"}
 	}
 	answer, err := c.endpoint(s, region, request.GetCall().GetMethodName(), request.GetCall().GetRequest())
@@ -276,14 +298,17 @@ func (c *Cluster) moveRegion(_ *server, request *pb.MoveRegionRequest, _ *[]byte
 		if !proto.Equal(s.message(), request.DestServerName) || r.open && s == r.server {
 			continue
 		}
+		if r.wait() != nil { // the procedure waits, for longer than its caller
+			return nil, errNoAnswer
+		}
 		if !r.open {
 			return nil, refusal{class: exceptions + "client.DoNotRetryRegionException", why: fmt.Sprintf("%q is not open", name)}
 		}
 		if c.old() { // the master answers first
-			c.later(oldMoves, func() {
+			c.After(oldMoves, func() {
 				c.mu.Lock()
 				defer c.mu.Unlock()
-				if r.open && r.server != s && !s.down {
+				if r.open && r.server != s && !s.down && r.wait() == nil {
 					c.move(r, s)
 				}
 			})
