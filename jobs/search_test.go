@@ -267,8 +267,9 @@ type search struct {
 	base        *searchBase
 	sim         *simcluster.Cluster
 	disk        *simcluster.Disk
-	client      *simcluster.Client
-	todo        []fault // in order
+	client      *simcluster.Client         // that runs the command
+	clients     map[int]*simcluster.Client // by number: also those that ran earlier commands, or run beside it
+	todo        []fault                    // in order
 	order       *rand.Rand
 	priorities  map[int]float64 // of clients, and of servers by their negative numbers; nil: there are none
 	drops       []int           // numbers of calls at which the highest priority becomes the lowest
@@ -297,6 +298,7 @@ type search struct {
 	texts       map[string]string // the records' contents, by name
 	records     map[string]*record
 	old         []cell.Cell    // that the table had before, of an older timestamp
+	told        []string       // the details of the fault that happens
 	reached     map[string]int // rare states, besides those of the cluster
 	looked      map[int]bool   // clients that have read hbase:meta; true: a region was split since then
 	mu          sync.Mutex     // held by decide, and by play between two commands
@@ -307,7 +309,7 @@ func newSearch(t *testing.T, b *searchBase, sch schedule) *search {
 	time.Sleep(time.Until(jobdir.Date.AddDate(0, 0, 1).Add(3 * time.Hour)))
 	s := &search{T: t, base: b, sim: simcluster.New(2), disk: b.disk.Copy(), todo: slices.Clone(sch.Faults), kind: commands[sch.Command],
 		texts: map[string]string{}, records: map[string]*record{}, lasting: map[string]int{},
-		reached: map[string]int{}, looked: map[int]bool{}}
+		reached: map[string]int{}, looked: map[int]bool{}, clients: map[int]*simcluster.Client{}}
 	slices.SortStableFunc(s.todo, func(a, b fault) int { return a.At - b.At })
 	if sch.Order != 0 {
 		s.order = rand.New(rand.NewPCG(uint64(sch.Order), 0))
@@ -370,6 +372,7 @@ func (s *search) command(change func(*options.Options)) error {
 	ctx, cancel := context.WithCancel(s.Context())
 	defer cancel()
 	s.killed, s.client = false, s.sim.Client("tina", cancel)
+	s.clients[s.client.Number] = s.client
 	return s.process(ctx, s.client, s.kind, s.input, change)
 }
 
@@ -411,8 +414,11 @@ func (s *search) another(other bool, later time.Duration) {
 
 // start runs a command as another client, beside the one that runs already.
 func (s *search) start(kind string, input int, later time.Duration) {
-	client, before := s.sim.Client("tina", func() {}), s.input
+	ctx, cancel := context.WithCancel(s.Context())
+	client, before := s.sim.Client("tina", cancel), s.input
+	s.clients[client.Number] = client
 	s.others.Go(func() {
+		defer cancel()
 		time.Sleep(later)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -424,13 +430,15 @@ func (s *search) start(kind string, input int, later time.Duration) {
 		if kind == "load" {
 			s.directories++
 		}
-		err := s.process(s.Context(), client, kind, input, nil)
+		err := s.process(ctx, client, kind, input, nil)
 		s.second--
 		if kind == "load" {
 			s.directories--
 		}
 		s.note("another client, %s of input %d, ends: %v", kind, input, err)
-		s.judge(err, kind, input)
+		if ctx.Err() == nil { // otherwise it was killed
+			s.judge(err, kind, input)
+		}
 	})
 }
 
@@ -497,7 +505,7 @@ func (s *search) decide(waiting []*simcluster.Call) (pick int, v simcluster.Verd
 			i++
 			continue
 		}
-		s.note("%s %s of client %d: %s %d", c.What, c.On, c.Client, f.Do, f.X)
+		s.note("%s %s of client %d: %s (%d) %s", c.What, c.On, c.Client, f.Do, f.X, strings.Join(s.told, ", "))
 		s.todo = slices.Delete(s.todo, i, i+1)
 		if verdict != (simcluster.Verdict{}) {
 			return pick, verdict
@@ -543,7 +551,23 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 		details /= n
 		return i
 	}
-	row := func() []byte { return []byte{searchRows[pick(rows)]} }
+	s.told = nil
+	tell := func(what any) { s.told = append(s.told, fmt.Sprint(what)) }
+	row := func() []byte {
+		i := pick(rows)
+		tell("row " + searchRows[i:i+1])
+		return []byte{searchRows[i]}
+	}
+	server := func() int {
+		i := pick(2)
+		tell(fmt.Sprint("server ", i+1))
+		return i
+	}
+	delay := func(n int) time.Duration {
+		d := delays[pick(n)]
+		tell(d)
+		return d
+	}
 	step := func() bool { return pick(2)+2*pick(2) == stepOf(c) }
 	could := func(err error) (bool, simcluster.Verdict) { return err == nil, v }
 	harms := func(err error) (bool, simcluster.Verdict) {
@@ -552,8 +576,8 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 		}
 		return err == nil, v
 	}
-	// After its last call to HBase for whose answer it waits, a command can't know what happens to the table. Which servers are
-	// alive, it asks HBase 1's master after it has read the regions, which is all that this answer is about.
+	// A command can't notice changes after the last call to HBase whose answer it waits for. With HBase 1, GetClusterStatus
+	// follows the reading of the regions, and its answer says only which servers are alive.
 	if _, harmful := harmFaults[f.Do]; harmful && (!c.RPC || c.Continues || c.Late || c.What == "GetClusterStatus" || s.second > 0) {
 		return false, v
 	}
@@ -562,63 +586,72 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 		v.Fate = simcluster.Refused
 		if c.RPC {
 			v.Exception = transient[pick(len(transient))]
+			tell(v.Exception)
 		}
 		return true, v
 	case "lose":
 		v.Fate = simcluster.Lost
 		return true, v
 	case "delay":
-		v.Delay = delays[pick(len(delays))]
+		v.Delay = delay(len(delays))
 		return true, v
 	case "kill", "kill at a step":
-		if s.killed || f.Do == "kill" && c.Client != s.client.Number || f.Do != "kill" && !step() {
+		victim := s.client
+		if f.Do == "kill" {
+			victim = s.clients[c.Client]
+		}
+		if victim == nil || victim == s.client && s.killed || f.Do != "kill" && !step() {
 			return false, v
 		}
-		s.killed = true
-		s.client.Kill()
+		s.killed = s.killed || victim == s.client
+		victim.Kill()
 		return true, v
 	case "stop":
-		return s.client.Stop(delays[pick(len(delays))]), v
+		return cmp.Or(s.clients[c.Client], s.client).Stop(delay(len(delays))), v
 	case "second client":
 		if s.input > 0 {
 			return false, v
 		}
-		s.another(pick(2) == 1, pauses[pick(len(pauses))])
+		other, later := pick(2) == 1, pauses[pick(len(pauses))]
+		tell(fmt.Sprintf("of the other kind %t, later by %v", other, later))
+		s.another(other, later)
 	case "next night":
 		if s.input > 0 {
 			return false, v
 		}
-		s.start("run", nextNight, pauses[pick(len(pauses))])
+		later := pauses[pick(len(pauses))]
+		tell(later)
+		s.start("run", nextNight, later)
 	case "cut":
 		v.Fate = simcluster.Cut
 		return c.What == "BulkLoadHFile", v
 	case "hang":
-		return s.sim.Hang(pick(2), delays[pick(len(delays))]), v
+		return s.sim.Hang(server(), delay(len(delays))), v
 	case "wake":
 		return s.sim.Wake(), v
 	case "hang at a step":
 		if !step() {
 			return false, v
 		}
-		return s.sim.Hang(c.Server-1, delays[pick(len(delays))]), v
+		return s.sim.Hang(c.Server-1, delay(len(delays))), v
 	case "fail a step":
 		v.Fate = simcluster.Refused
 		return step(), v
 	case "crash":
-		return s.sim.Crash(pick(2)), v
+		return s.sim.Crash(server()), v
 	case "meta lags":
-		lag := delays[pick(3)]
+		lag := delay(3)
 		s.during(f, 10*time.Minute, func(on bool) { s.sim.LagMeta(map[bool]time.Duration{true: lag}[on]) })
 	case "meta moves":
-		return could(s.sim.MoveMeta(pick(2)))
+		return could(s.sim.MoveMeta(server()))
 	case "safe mode":
-		s.during(f, delays[pick(3)], s.disk.SafeMode)
+		s.during(f, delay(3), s.disk.SafeMode)
 	case "no DataNodes":
-		s.during(f, delays[pick(3)], s.disk.Mute)
+		s.during(f, delay(3), s.disk.Mute)
 	case "no NameNode":
-		s.during(f, delays[pick(3)], s.disk.Away)
+		s.during(f, delay(3), s.disk.Away)
 	case "no ZooKeeper":
-		s.during(f, delays[pick(3)], func(on bool) {
+		s.during(f, delay(3), func(on bool) {
 			var err error
 			if on {
 				err = fmt.Errorf("%w: ZooKeeper does not answer", load.ErrUnavailable)
@@ -626,15 +659,15 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 			s.sim.FailZooKeeper(err)
 		})
 	case "master crashes":
-		return s.sim.CrashMaster(delays[pick(3)]), v
+		return s.sim.CrashMaster(delay(3)), v
 	case "other settings":
 		s.settings = details
 	case "deny":
 		s.limits = true
-		s.sim.Deny(pick(2), delays[pick(3)])
+		s.sim.Deny(server(), delay(3))
 	case "quota":
 		s.limits = true
-		s.during(f, delays[pick(3)], s.disk.Fill)
+		s.during(f, delay(3), s.disk.Fill)
 	case "split":
 		at := row()
 		err := s.sim.Split("t", at)
@@ -778,8 +811,9 @@ func (s *search) play() {
 	if err := s.command(nil); err != nil || s.loads > loads {
 		s.wrong = fmt.Sprintf("once more: %d load requests, %v", s.loads-loads, err)
 	}
-	if left := s.disk.Names(stagingFolder); s.wrong == "" && len(left) > 0 {
-		s.wrong = "left in the staging folder: " + left[0]
+	left := s.sim.OnDisk(func(name string) bool { return storage.Below(stagingFolder, name) })
+	if s.wrong == "" && len(left) > 0 {
+		s.wrong = fmt.Sprintf("done, and %d cells are left in a staging folder", len(left))
 	}
 	if s.wrong == "" && s.input == 1 {
 		s.restoreOutput()
@@ -849,7 +883,7 @@ func (s *search) gone() bool {
 	return states["a file is moved into a region that was split"] > 0 || states["a file is moved into a region that was merged, or whose table is another"] > 0
 }
 
-// mayEnd reports whether a command may end with an error that another try does not help against: because that is true.
+// mayEnd reports whether a command may end with an error that says not to try again: whether what it says is true.
 func (s *search) mayEnd(err error, command string, corrected bool) bool {
 	kind, code := failure.KindOf(err), failure.CodeOf(err)
 	switch {
@@ -953,7 +987,7 @@ func schedules(of ...map[string]kind) *rapid.Generator[schedule] {
 	})
 }
 
-// found are schedules in which the search found a fault of the program.
+// found are schedules in which the search found a bug of the program.
 var found = map[string]schedule{
 	// A server hangs for an hour with requests that are given up as soon as the region is open elsewhere. When the load had
 	// tried for long enough, it said that it had been interrupted.
@@ -993,7 +1027,7 @@ var found = map[string]schedule{
 	"the cells of another load are forgotten": {Order: 0xf, Command: 1, Faults: []fault{{18, "split", 16}, {51, "delay", 4}, {249, "crash", 1}, {10, "second client", 1}, {0, "fail a step", 3}}},
 	// No server has the regions, while a family is removed from the table and added again.
 	"no server has the regions of a changed table": {Way: 1, Faults: []fault{{219, "hang", 4}, {249, "remove and add a family", 0}, {71, "merge", 1}, {18, "lose", 0}, {243, "hang", 9}, {25, "lose", 0}}},
-	// The simulator's fault: an HBase 1's hbase:meta showed an opening late, so that nobody could see a truncation in time.
+	// A bug of the simulator: an HBase 1's hbase:meta showed an opening late, so that nobody could see a truncation in time.
 	"a region is truncated between two looks": {Command: 1, Way: 1, Faults: []fault{{0, "move", 0}, {169, "truncate region", 2}, {125, "hang", 8}, {0, "meta lags", 0}}},
 	// The region of a file of a directory can't be opened again now. The command said that HBase had lost the file.
 	"a region can't be opened again": {Command: 1, Way: 1, Faults: []fault{{0, "hang", 4}, {71, "hang", 3}}},
@@ -1026,8 +1060,8 @@ func TestFoundSchedules(t *testing.T) {
 	}
 }
 
-// partOf is the part of an exhaustive search that is played: BULKLOAD_PART, such as 3/20, or one in so many that the
-// seed picks.
+// partOf returns which part of an exhaustive search to play: BULKLOAD_PART (3/20 is the third of twenty), otherwise a
+// random one of parts.
 func partOf(t *testing.T, parts int) (part, of int) {
 	t.Helper()
 	if text := os.Getenv("BULKLOAD_PART"); text != "" {
@@ -1062,8 +1096,8 @@ func (s *search) failure(sch schedule) string {
 	return fmt.Sprintf("%#v: %s\n%s", sch, s.wrong, strings.Join(s.log, "\n"))
 }
 
-// faultsWith are faults of some kinds, with some of their details, at each of these calls, the first of which has a
-// number. Of faults with the same effect it has only one: a call that only reads the disk does not see what happens to
+// faultsWith returns the faults of some kinds, with some of their details, to play at each of these calls. from is the
+// number of the first call. Of faults that have the same effect, it returns one: a call that only reads the disk does not see what happens to
 // the cluster, and a process that is killed before it leaves the same behind as one that is killed after it.
 func faultsWith(calls []call, from int, details map[string][]int) (all []fault) {
 	for i, c := range calls {

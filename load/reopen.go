@@ -64,7 +64,7 @@ func (c *Cluster) ReopenAndProbe(ctx context.Context, name string, findings []Pr
 	}
 	again, err := c.Probe(ctx, name, files)
 	for i := range again {
-		// The master's word that it moved the region is not enough: hbase:meta must show another opening.
+		// The master's answer does not prove that the region was opened again: hbase:meta must show a new opening.
 		again[i].Reopened = !again[i].sameOpenings(&before[i])
 	}
 	return append(result, again...), err
@@ -114,7 +114,8 @@ func (c *Cluster) ReopenRegion(ctx context.Context, table *Table, row []byte) er
 			return nil
 		}
 		if !pause.wait(limited) {
-			return fmt.Errorf("%w: %s does not move", ErrUnavailable, r)
+			return classify(ctx, fmt.Errorf("%w: %s of table %s was not opened on another server within %v: run this again",
+				ErrUnavailable, r, table.Name, c.limits.outage))
 		}
 	}
 }
@@ -218,9 +219,10 @@ func (t *Table) Openings(first, last []byte) string {
 	return hex.EncodeToString(h.Sum(nil)[:openingHash])
 }
 
-// prove decides about files that are neither at their source nor in staging, after any answer but a clear yes. A file
-// is loaded if its region returns cells that it did not return before the load. Otherwise the region is opened again,
-// which shows it files that are in its folder without its knowledge. Files that are still not served are lost.
+// prove decides whether the table has files that are neither at their source nor in staging, unless HBase clearly
+// confirmed them. A file is loaded if its region returns cells that it did not return before the load. Otherwise the
+// region is opened again, which shows it files that are in its folder without its knowledge. Files that are still not
+// served are lost.
 //
 // It must not be called before the files have stopped moving: one that a server is still moving would be declared lost,
 // written again, and loaded twice.
@@ -234,13 +236,13 @@ func (l *loadRun) prove(ctx context.Context,
 			return nil, nil, fmt.Errorf("no cells of file %s are known, so it is not known whether the table serves it", f.URI)
 		}
 	}
-	// They are looked up anew, because the regions known before the request may be open elsewhere by now.
+	// Look up the regions again, because those known before the request may be open elsewhere by now.
 	name := l.table.String()
 	findings, err := l.cluster.Probe(ctx, name, hfilesOf(files))
 	if err != nil {
 		return nil, nil, err
 	}
-	// These are the findings that the regions do not prove by themselves.
+	// Keep the files that no returned cell proves.
 	doubtful := slices.DeleteFunc(findings, func(f ProbeResult) bool { return !f.unproven() })
 	for i := range doubtful {
 		doubtful[i].Why = cmp.Or(doubtful[i].Why, "it had cells like those of its first and last row before")

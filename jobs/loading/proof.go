@@ -260,7 +260,7 @@ func (v *verdict) add(c claim, f load.ProbeResult) {
 			rows.First = r.Start
 		}
 		if len(r.End) > 0 && bytes.Compare(r.End, rows.Last) < 0 {
-			rows.Last = r.End
+			rows.Last = r.End // one row too many, because a RowRange can't end before a row
 		}
 		switch {
 		case c.asksAll(rows):
@@ -331,7 +331,8 @@ var errMoved = errors.New("opened again meanwhile")
 // confirm is check for files that HBase has just taken, and returns the table that serves them. It asks for each file.
 // It opens regions again that do not serve what they took. If that does not help, the error is a *load.LostError, and
 // these files must be written again. If the table lacks rows of the files, the error is also a *missingError, or
-// errcode.LoadLost if the files were written again before.
+// errcode.LoadLost if the files were written again before. If files go missing later, while rows are looked up, it is
+// errcode.LoadLost, too, because somebody has changed the table meanwhile.
 //
 // After any other error, the files may or may not be served.
 func (p proof) confirm(ctx context.Context, c claim, from, to float64) (*load.Table, error) {

@@ -5,6 +5,18 @@
 // calls of methods.
 //
 // Nothing in it is random, and it has no clock of its own: within testing/synctest it uses the bubble's time.
+//
+// There are two ways to use it. Without Watch, calls are answered at once. A test changes the table between them, or in
+// the middle of a command with Interrupt. With Watch, each call of a client and each step of a region server's load waits
+// at the gate until nothing else moves. The test then picks the one that goes on, and decides its fate. So it controls
+// the order of all events.
+//
+// cluster.go has the regions and their openings, events.go what people do to tables, lives.go how processes hang and end,
+// gate.go the order of calls and the clients, disk.go the HDFS, loads.go the requests of a load, store.go which cells a
+// reader sees, meta.go hbase:meta, and wire.go the other requests.
+//
+// It has no write-ahead log, no flushes, no replication, and no procedure that is interrupted halfway: a split, a merge
+// or a truncation is one step.
 package simcluster
 
 import (
