@@ -298,7 +298,7 @@ type search struct {
 	texts       map[string]string // the records' contents, by name
 	records     map[string]*record
 	old         []cell.Cell    // that the table had before, of an older timestamp
-	told        []string       // the details of the fault that happens
+	details     []string       // the details of the fault that happens
 	reached     map[string]int // rare states, besides those of the cluster
 	looked      map[int]bool   // clients that have read hbase:meta; true: a region was split since then
 	mu          sync.Mutex     // held by decide, and by play between two commands
@@ -415,14 +415,14 @@ func (s *search) another(other bool, later time.Duration) {
 // start runs a command as another client, beside the one that runs already.
 func (s *search) start(kind string, input int, later time.Duration) {
 	ctx, cancel := context.WithCancel(s.Context())
-	client, before := s.sim.Client("tina", cancel), s.input
+	client, current := s.sim.Client("tina", cancel), s.input
 	s.clients[client.Number] = client
 	s.others.Go(func() {
 		defer cancel()
 		time.Sleep(later)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.input != before {
+		if s.input != current {
 			return
 		}
 		s.second++
@@ -505,7 +505,7 @@ func (s *search) decide(waiting []*simcluster.Call) (pick int, v simcluster.Verd
 			i++
 			continue
 		}
-		s.note("%s %s of client %d: %s (%d) %s", c.What, c.On, c.Client, f.Do, f.X, strings.Join(s.told, ", "))
+		s.note("%s %s of client %d: %s (%d) %s", c.What, c.On, c.Client, f.Do, f.X, strings.Join(s.details, ", "))
 		s.todo = slices.Delete(s.todo, i, i+1)
 		if verdict != (simcluster.Verdict{}) {
 			return pick, verdict
@@ -545,27 +545,27 @@ var pauses = []time.Duration{0, time.Minute, 11 * time.Minute, 61 * time.Minute}
 
 // do lets a fault happen at a call. It reports whether it did; a verdict other than zero is the call's.
 func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Verdict) {
-	details := f.X
+	rest := f.X
 	pick := func(n int) int {
-		i := details % n
-		details /= n
+		i := rest % n
+		rest /= n
 		return i
 	}
-	s.told = nil
-	tell := func(what any) { s.told = append(s.told, fmt.Sprint(what)) }
+	s.details = nil
+	detail := func(what any) { s.details = append(s.details, fmt.Sprint(what)) }
 	row := func() []byte {
 		i := pick(rows)
-		tell("row " + searchRows[i:i+1])
+		detail("row " + searchRows[i:i+1])
 		return []byte{searchRows[i]}
 	}
 	server := func() int {
 		i := pick(2)
-		tell(fmt.Sprint("server ", i+1))
+		detail(fmt.Sprint("server ", i+1))
 		return i
 	}
 	delay := func(n int) time.Duration {
 		d := delays[pick(n)]
-		tell(d)
+		detail(d)
 		return d
 	}
 	step := func() bool { return pick(2)+2*pick(2) == stepOf(c) }
@@ -586,7 +586,7 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 		v.Fate = simcluster.Refused
 		if c.RPC {
 			v.Exception = transient[pick(len(transient))]
-			tell(v.Exception)
+			detail(v.Exception)
 		}
 		return true, v
 	case "lose":
@@ -613,14 +613,14 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 			return false, v
 		}
 		other, later := pick(2) == 1, pauses[pick(len(pauses))]
-		tell(fmt.Sprintf("of the other kind %t, later by %v", other, later))
+		detail(fmt.Sprintf("of the other kind %t, later by %v", other, later))
 		s.another(other, later)
 	case "next night":
 		if s.input > 0 {
 			return false, v
 		}
 		later := pauses[pick(len(pauses))]
-		tell(later)
+		detail(later)
 		s.start("run", nextNight, later)
 	case "cut":
 		v.Fate = simcluster.Cut
@@ -661,7 +661,7 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 	case "master crashes":
 		return s.sim.CrashMaster(delay(3)), v
 	case "other settings":
-		s.settings = details
+		s.settings = rest
 	case "deny":
 		s.limits = true
 		s.sim.Deny(server(), delay(3))
@@ -811,7 +811,7 @@ func (s *search) play() {
 	if err := s.command(nil); err != nil || s.loads > loads {
 		s.wrong = fmt.Sprintf("once more: %d load requests, %v", s.loads-loads, err)
 	}
-	left := s.sim.OnDisk(func(name string) bool { return storage.Below(stagingFolder, name) })
+	left := s.sim.OnDisk(func(name string) bool { return storage.Below(simcluster.Staging, name) })
 	if s.wrong == "" && len(left) > 0 {
 		s.wrong = fmt.Sprintf("done, and %d cells are left in a staging folder", len(left))
 	}
@@ -889,7 +889,7 @@ func (s *search) mayEnd(err error, command string, corrected bool) bool {
 	switch {
 	case kind != failure.Refused && kind != failure.Differs:
 		return false
-	case s.harmed || corrected || s.limits && kind == failure.Refused:
+	case s.harmed || (corrected || s.limits) && kind == failure.Refused:
 		return true
 	case code == errcode.LoadUnsure: // without its input, and where cells prove nothing
 		return command == "load" && (s.ambiguous || s.enabled || s.gone() || s.sim.States()["hbase:meta forgets a split"] > 0)
@@ -925,16 +925,13 @@ func (s *search) misplaced(err error, cells []cell.Cell) string {
 	return ""
 }
 
-// stagingFolder is the folder of all staging folders.
-const stagingFolder = "/hbase/staging"
-
 // isKnown reports whether an HFile is where a command looks for it. A staging folder must be named in a record or in the
 // command's error.
 func (s *search) isKnown(name string, err error) bool {
-	if !storage.Below(stagingFolder, name) {
+	if !storage.Below(simcluster.Staging, name) {
 		return true
 	}
-	folder, _, _ := strings.Cut(strings.TrimPrefix(name, stagingFolder+"/"), "/")
+	folder, _, _ := strings.Cut(strings.TrimPrefix(name, simcluster.Staging+"/"), "/")
 	names := func(text string) bool {
 		_, after, found := strings.Cut(text, "/"+folder)
 		return found && !strings.ContainsAny(after[:min(1, len(after))], "0123456789")
@@ -1097,8 +1094,9 @@ func (s *search) failure(sch schedule) string {
 }
 
 // faultsWith returns the faults of some kinds, with some of their details, to play at each of these calls. from is the
-// number of the first call. Of faults that have the same effect, it returns one: a call that only reads the disk does not see what happens to
-// the cluster, and a process that is killed before it leaves the same behind as one that is killed after it.
+// number of the first call. Of faults that have the same effect, it returns one: a call that only reads the disk does not
+// see what happens to the cluster, and a process that is killed before it leaves the same behind as one that is killed
+// after it.
 func faultsWith(calls []call, from int, details map[string][]int) (all []fault) {
 	for i, c := range calls {
 		for _, name := range slices.Sorted(maps.Keys(details)) {

@@ -47,6 +47,7 @@ type Cluster struct {
 	tables     map[string]*table
 	snapshots  map[string]*table // each is a copy
 	denyMoves  bool
+	denyLoads  bool
 	lastTime   int64 // see now
 	opened     int   // regions, so that they are spread over the servers
 	scanners   map[uint64]*scanner
@@ -79,7 +80,7 @@ type server struct {
 	expired   bool                    // its session has, so the master takes it for dead
 	stale     map[string]*staleRegion // by name, of a server that hung past its session; nil: its session lives
 	staleMeta [][]cell.Cell           // rows of hbase:meta, of one that had it and hung past its session
-	denies    int                     // reasons to refuse loads: see Deny and DenyLoads
+	denies    int                     // how many calls of Deny last
 	movedAway map[string]movedAway    // by encoded name
 }
 
@@ -293,12 +294,7 @@ func (c *Cluster) DenyMoves(deny bool) {
 func (c *Cluster) DenyLoads(deny bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, s := range c.servers {
-		s.denies = 0
-		if deny {
-			s.denies = 1
-		}
-	}
+	c.denyLoads = deny
 }
 
 // after is the next living region server after another one, which is itself if there is no other; nil: none lives.

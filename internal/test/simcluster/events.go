@@ -64,12 +64,12 @@ func (c *Cluster) disable(t *table) {
 	t.state, t.written = hbase.Disabled, c.now()
 }
 
-// closable is an error if a region of a table can't be closed now, or hbase:meta can't be written.
-func (c *Cluster) closable(t *table) error {
+// closable is an error if one of the regions can't be closed now, or hbase:meta can't be written.
+func (c *Cluster) closable(regions []*region) error {
 	if !c.metaServer.alive() {
-		return errNoMeta
+		return errors.New("the server of hbase:meta does not answer")
 	}
-	for _, r := range t.regions {
+	for _, r := range regions {
 		if err := r.wait(); err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (c *Cluster) change(name string, do func(*table) error) error {
 	if t == nil {
 		return fmt.Errorf("there is no table %s", name)
 	}
-	if err := c.closable(t); err != nil {
+	if err := c.closable(t.regions); err != nil {
 		return err
 	}
 	return do(t)
@@ -102,8 +102,6 @@ func (c *Cluster) changeRegion(name string, row []byte, n int, do func(t *table,
 		return fmt.Errorf("there is no table %s", name)
 	case t.state != hbase.Enabled:
 		return fmt.Errorf("table %s is %s", name, t.state)
-	case !c.metaServer.alive():
-		return errNoMeta
 	}
 	i := slices.IndexFunc(t.regions, func(r *region) bool { return r.holds(row) })
 	if i+n > len(t.regions) {
@@ -113,14 +111,12 @@ func (c *Cluster) changeRegion(name string, row []byte, n int, do func(t *table,
 		if !r.open {
 			return fmt.Errorf("region %q is not open", r.name)
 		}
-		if err := r.wait(); err != nil {
-			return err
-		}
+	}
+	if err := c.closable(t.regions[i : i+n]); err != nil {
+		return err
 	}
 	return do(t, i)
 }
-
-var errNoMeta = errors.New("the server of hbase:meta does not answer")
 
 // Drop deletes a table.
 func (c *Cluster) Drop(name string) error {
@@ -216,7 +212,7 @@ func (c *Cluster) Restore(snapshot string) error {
 	}
 	t := kept.copy()
 	if old := c.tables[t.name.String()]; old != nil {
-		if err := c.closable(old); err != nil {
+		if err := c.closable(old.regions); err != nil {
 			return err
 		}
 	}

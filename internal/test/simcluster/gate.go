@@ -26,6 +26,8 @@ type Call struct {
 	What   string // HBase's method (see methodOf), the disk's operation, or the server's step
 	On     string // the region, file or folder, with numbers in place of the random parts of its name
 	RPC    bool   // to HBase
+	// Endpoint: it is a call of HBase 1's endpoint for bulk loads.
+	Endpoint bool
 	// Server is the number, from 1, of the region server whose step in a load this is; 0: it is a client's call.
 	Server int
 	// Continues: it goes on with a scan, whose rows are those of its beginning.
@@ -388,7 +390,8 @@ func (c *Cluster) held(s *server, cl *Client, r hbasetest.Request) (Verdict, err
 	c.mu.Lock()
 	process := s.startCode
 	c.mu.Unlock()
-	v := c.gate.pass(&Call{Client: cl.Number, What: methodOf(r), name: c.target(r), RPC: true, Continues: goesOn(r), content: crc32.ChecksumIEEE(r.Param), server: s, client: cl})
+	method, endpoint := methodOf(r)
+	v := c.gate.pass(&Call{Client: cl.Number, What: method, Endpoint: endpoint, name: c.target(r), RPC: true, Continues: goesOn(r), content: crc32.ChecksumIEEE(r.Param), server: s, client: cl})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.startCode != process || s.down {

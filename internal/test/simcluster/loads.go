@@ -22,8 +22,8 @@ import (
 // Package pb lacks the requests that make and delete staging folders, and their answers. Their only relevant field is a
 // text in field 1, as in wrapperspb.StringValue: the folder.
 
-// staged is the folder of all staging folders.
-const staged = "/hbase/staging"
+// Staging is the folder of all staging folders.
+const Staging = "/hbase/staging"
 
 // prepareBulkLoad makes a staging folder. The region is in field 2 of the request.
 func (c *Cluster) prepareBulkLoad(s *server, request *wrapperspb.StringValue, _ *[]byte) (proto.Message, error) {
@@ -42,7 +42,7 @@ func (c *Cluster) makeStaging(s *server, region []byte) (proto.Message, error) {
 		return nil, notAllowed
 	}
 	c.folders++
-	folder := fmt.Sprintf("%s/tina__%s__%d", staged, strings.ReplaceAll(t.name.String(), ":", "_"), c.folders)
+	folder := fmt.Sprintf("%s/tina__%s__%d", Staging, strings.ReplaceAll(t.name.String(), ":", "_"), c.folders)
 	return wrapperspb.String(URI + folder), c.changeDisk(func() error { return c.disk.mkdirAll(folder, "hbase", 0o777) })
 }
 

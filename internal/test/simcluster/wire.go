@@ -83,16 +83,17 @@ func (c *Cluster) answer(s *server, cl *Client, r hbasetest.Request) hbasetest.A
 	return a
 }
 
-// methodOf is the method of a call. Those of HBase 1's endpoint for bulk loads have the names of HBase 2's.
-func methodOf(r hbasetest.Request) string {
+// methodOf is the method of a call, and whether it is one of HBase 1's endpoint for bulk loads. Those have the names of
+// HBase 2's.
+func methodOf(r hbasetest.Request) (method string, endpoint bool) {
 	var request pb.CoprocessorServiceRequest
 	if r.Method != "ExecService" || proto.Unmarshal(r.Param, &request) != nil || request.GetCall().GetServiceName() != bulkLoadService {
-		return r.Method
+		return r.Method, false
 	}
-	if method := request.GetCall().GetMethodName(); method != "SecureBulkLoadHFiles" {
-		return method
+	if method = request.GetCall().GetMethodName(); method == "SecureBulkLoadHFiles" {
+		method = "BulkLoadHFile"
 	}
-	return "BulkLoadHFile"
+	return method, true
 }
 
 // bulkLoadService is HBase 1's endpoint for bulk loads.
@@ -106,7 +107,7 @@ func (c *Cluster) done(s *server, r hbasetest.Request) hbasetest.Answer {
 	if !known {
 		call = unknown
 	}
-	if s.denies > 0 && strings.Contains(methodOf(r), "BulkLoad") {
+	if method, _ := methodOf(r); (c.denyLoads || s.denies > 0) && strings.Contains(method, "BulkLoad") {
 		call = denied
 	}
 	var block []byte
