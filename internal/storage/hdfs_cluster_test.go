@@ -258,6 +258,32 @@ func signal(t *testing.T, c *testcluster.Cluster, role string, s syscall.Signal)
 	}
 }
 
+// TestHDFSLeaseEnds: a file that the NameNode has closed, because its writer was silent for too long, is written again.
+func TestHDFSLeaseEnds(t *testing.T) {
+	c := testcluster.Use(t)
+	fsys, root := onHDFS(t, siteOf(t, c))
+	name := path.Join(root, "file")
+	tries := 0
+	err := small(func() error {
+		w, err := fsys.Create(name, 0)
+		check(t, err)
+		if tries++; tries == 1 {
+			check(t, c.RunJava(t.Context(), "org.apache.hadoop.hdfs.tools.DebugAdmin", "recoverLease", "-path", name, "-retries", "10"))
+		}
+		_, err = w.Write([]byte("content"))
+		check(t, err)
+		if err = w.Close(); err != nil {
+			wants(t, err, ErrUnavailable)
+			check(t, w.Abort())
+		}
+		return err
+	})
+	check(t, err)
+	if got, err := ReadFile(fsys, name, 100); string(got) != "content" || tries != 2 {
+		t.Errorf("after %d tries: %q, %v", tries, got, err)
+	}
+}
+
 // TestHDFSUmask: files and folders get the permissions that the site's umask leaves, or the fewer ones that were asked
 // for.
 func TestHDFSUmask(t *testing.T) {

@@ -83,31 +83,42 @@ func (w *hdfsWriter) complete() error {
 	}
 }
 
-// explain is hdfsFS.explain, but attributes any error to a DataNode that is neither the NameNode's nor final.
+// explain is hdfsFS.explain, but has the file written again after an error that is neither the NameNode's nor final, and
+// after the end of its lease.
 func (w *hdfsWriter) explain(op string, err error) error {
 	cause := rootCause(err)
 	var remote hdfs.Error
 	text := cause.Error()
-	if isFinal(cause) || errors.As(cause, &remote) && !strings.Contains(remote.Message(), noDataNodes) ||
+	if isFinal(cause) || errors.As(cause, &remote) && !strings.Contains(remote.Message(), noDataNodes) && !isClosedByNameNode(cause) ||
 		strings.HasPrefix(text, noNameNode) {
 		return w.fs.explain(op, w.name, err)
 	}
 	mark, code := ErrDataNode, errcode.HDFSNoDataNode
-	if w.fs.names.lost(cause) {
-		mark, code = nameNodeLost{}, codeOfRemote(text)
+	switch {
+	case isClosedByNameNode(cause):
+		mark, code = writtenAgain("the NameNode has closed the file, because this process was silent for too long"), ""
+	case w.fs.names.lost(cause):
+		mark, code = writtenAgain("the connection to the NameNode has ended"), codeOfRemote(text)
 	}
 	return &fs.PathError{Op: op, Path: printable.Name(w.name),
 		Err: code.Errorf("%w: %s: %w: %s", ErrUnavailable, w.fs.uri, mark, text)}
 }
 
-// nameNodeLost is an ErrDataNode in its effect: the file is written again, by then perhaps at another NameNode. Its
-// text says what failed.
-type nameNodeLost struct{}
+// isClosedByNameNode reports whether the NameNode has ended the writer's lease, as it does after 20 minutes without a sign
+// of life (LeaseManager.checkLeases), for example if the process was stopped.
+func isClosedByNameNode(err error) bool {
+	var remote hdfs.Error
+	return errors.As(err, &remote) && strings.HasSuffix(remote.Exception(), ".LeaseExpiredException")
+}
 
-func (nameNodeLost) Error() string { return "the connection to the NameNode has ended" }
+// writtenAgain is an ErrDataNode in its effect: the file is written again, perhaps at another NameNode. Its text says what
+// failed.
+type writtenAgain string
+
+func (e writtenAgain) Error() string { return string(e) }
 
 // Is makes it an ErrDataNode.
-func (nameNodeLost) Is(target error) bool { return target == ErrDataNode }
+func (writtenAgain) Is(target error) bool { return target == ErrDataNode }
 
 func (w *hdfsWriter) Abort() error {
 	if w.closed && w.err == nil {

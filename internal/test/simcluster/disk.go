@@ -147,6 +147,18 @@ func (d *Disk) abandon(writer *Client) {
 	}
 }
 
+// endLeases closes the files that a client has open, after it has been stopped for so long that the NameNode takes it for
+// gone.
+func (d *Disk) endLeases(writer *Client) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, n := range d.nodes {
+		if n.writer == writer && n.written == nil {
+			n.writer, n.time = nil, time.Now()
+		}
+	}
+}
+
 func (d *Disk) endLease(n *node) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -416,8 +428,11 @@ func (w *fileWriter) Close() error {
 		return fs.ErrClosed
 	}
 	return w.fs.do("complete", w.name, true, func(d *Disk) error {
-		if !d.has(w.node) { // HDFS: No lease on the file; it does not exist
+		switch {
+		case !d.has(w.node): // HDFS: No lease on the file; it does not exist
 			return fs.ErrNotExist
+		case w.node.writer != w.fs.client:
+			return fmt.Errorf("%w: %w: LeaseExpiredException", storage.ErrUnavailable, storage.ErrDataNode)
 		}
 		w.node.writer, w.node.time, w.done = nil, time.Now(), true
 		return nil

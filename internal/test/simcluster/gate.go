@@ -306,7 +306,8 @@ func (cl *Client) Kill() {
 }
 
 // Stop stops the client for d, as SIGSTOP does, unless it is stopped already. Until then only calls already sent to
-// HBase go on; connecting to a server and asking ZooKeeper are not affected. It reports whether it was running.
+// HBase go on; connecting to a server and asking ZooKeeper are not affected. After the time of a lease the NameNode closes
+// the files that it was writing. It reports whether it was running.
 func (cl *Client) Stop(d time.Duration) bool {
 	g := cl.cluster.gate
 	g.mu.Lock()
@@ -319,6 +320,16 @@ func (cl *Client) Stop(d time.Duration) bool {
 	}
 	cl.stopped = arrived
 	cl.mu.Unlock()
+	if d > lease {
+		cl.cluster.After(lease, func() {
+			cl.mu.Lock()
+			still := cl.stopped == arrived
+			cl.mu.Unlock()
+			if still {
+				cl.cluster.disk.endLeases(cl)
+			}
+		})
+	}
 	cl.cluster.After(d, func() {
 		cl.mu.Lock()
 		cl.stopped = 0

@@ -384,8 +384,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestDataNodes: what a killed client wrote into an open file can be read only when its lease has ended, and nothing can
-// be read or written while no DataNode answers.
+// TestDataNodes: what a killed client wrote into an open file can be read only when its lease has ended, nothing can be
+// read or written while no DataNode answers, and a client can't complete a file after its lease.
 func TestDataNodes(t *testing.T) {
 	in(t, func(w *world) {
 		disk := simcluster.NewDisk()
@@ -418,6 +418,15 @@ func TestDataNodes(t *testing.T) {
 		w.do(err)
 		if _, err := f.Write([]byte("text")); !errors.Is(err, storage.ErrUnavailable) {
 			w.Errorf("a write without DataNodes: %v", err)
+		}
+		w.sim.Watch(func([]*simcluster.Call) (int, simcluster.Verdict) { return 0, simcluster.Verdict{} })
+		defer w.sim.Unwatch()
+		stopped := w.sim.Client("tina", func() {})
+		f, err = stopped.FS().Create("/h", 0o600)
+		w.do(err)
+		stopped.Stop(21 * time.Minute)
+		if err := f.Close(); !errors.Is(err, storage.ErrDataNode) {
+			w.Errorf("a file is completed after its lease: %v", err)
 		}
 	})
 }
