@@ -258,29 +258,46 @@ func signal(t *testing.T, c *testcluster.Cluster, role string, s syscall.Signal)
 	}
 }
 
-// TestHDFSLeaseEnds: a file that the NameNode has closed, because its writer was silent for too long, is written again.
-func TestHDFSLeaseEnds(t *testing.T) {
+// TestHDFSLeaseLost: a writer whose file is deleted or closed by others says so, is not tried again, and leaves the file
+// alone that has the name by then.
+func TestHDFSLeaseLost(t *testing.T) {
 	c := testcluster.Use(t)
 	fsys, root := onHDFS(t, siteOf(t, c))
-	name := path.Join(root, "file")
-	tries := 0
-	err := small(func() error {
-		w, err := fsys.Create(name, 0)
-		check(t, err)
-		if tries++; tries == 1 {
-			check(t, c.RunJava(t.Context(), "org.apache.hadoop.hdfs.tools.DebugAdmin", "recoverLease", "-path", name, "-retries", "10"))
-		}
-		_, err = w.Write([]byte("content"))
-		check(t, err)
-		if err = w.Close(); err != nil {
-			wants(t, err, ErrUnavailable)
+	others := func(name string) {
+		check(t, fsys.Remove(name))
+		check(t, CreateFile(fsys, name, []byte("another's")))
+	}
+	closed := func(name string) {
+		check(t, c.RunJava(t.Context(), "org.apache.hadoop.hdfs.tools.DebugAdmin", "recoverLease", "-path", name, "-retries", "10"))
+	}
+	large := bytes.Repeat([]byte("x"), 3*writeBuffer/2) // the first block is begun
+	for name, one := range map[string]struct {
+		content []byte
+		lose    func(name string)
+		left    string
+	}{
+		"deleted":            {[]byte("content"), others, "another's"},
+		"deleted in a block": {large, others, "another's"},
+		"closed":             {[]byte("content"), closed, ""},
+	} {
+		name := path.Join(root, name)
+		tries := 0
+		err := small(func() error {
+			tries++
+			w, err := fsys.Create(name, 0)
+			check(t, err)
+			_, err = w.Write(one.content)
+			check(t, err)
+			one.lose(name)
+			err = w.Close()
 			check(t, w.Abort())
+			return err
+		})
+		wants(t, err, ErrUnavailable)
+		wants(t, err, ErrLeaseLost)
+		if left, err := ReadFile(fsys, name, 100); err != nil || tries != 1 || string(left) != one.left {
+			t.Errorf("%s: after %d tries there is %q, %v", name, tries, left, err)
 		}
-		return err
-	})
-	check(t, err)
-	if got, err := ReadFile(fsys, name, 100); string(got) != "content" || tries != 2 {
-		t.Errorf("after %d tries: %q, %v", tries, got, err)
 	}
 }
 

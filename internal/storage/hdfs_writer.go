@@ -83,42 +83,47 @@ func (w *hdfsWriter) complete() error {
 	}
 }
 
-// explain is hdfsFS.explain, but has the file written again after an error that is neither the NameNode's nor final, and
-// after the end of its lease.
+// explain is hdfsFS.explain, but attributes any error to a DataNode that is neither the NameNode's nor final.
 func (w *hdfsWriter) explain(op string, err error) error {
 	cause := rootCause(err)
 	var remote hdfs.Error
 	text := cause.Error()
-	if isFinal(cause) || errors.As(cause, &remote) && !strings.Contains(remote.Message(), noDataNodes) && !isClosedByNameNode(cause) ||
-		strings.HasPrefix(text, noNameNode) {
+	switch {
+	case isLeaseLost(cause):
+		return &fs.PathError{Op: op, Path: printable.Name(w.name), Err: fmt.Errorf("%w: %s: %w: %s", ErrUnavailable, w.fs.uri, ErrLeaseLost, text)}
+	case isFinal(cause) || errors.As(cause, &remote) && !strings.Contains(remote.Message(), noDataNodes) || strings.HasPrefix(text, noNameNode):
 		return w.fs.explain(op, w.name, err)
 	}
 	mark, code := ErrDataNode, errcode.HDFSNoDataNode
-	switch {
-	case isClosedByNameNode(cause):
-		mark, code = writtenAgain("the NameNode has closed the file, because this process was silent for too long"), ""
-	case w.fs.names.lost(cause):
-		mark, code = writtenAgain("the connection to the NameNode has ended"), codeOfRemote(text)
+	if w.fs.names.lost(cause) {
+		mark, code = nameNodeLost{}, codeOfRemote(text)
 	}
 	return &fs.PathError{Op: op, Path: printable.Name(w.name),
 		Err: code.Errorf("%w: %s: %w: %s", ErrUnavailable, w.fs.uri, mark, text)}
 }
 
-// isClosedByNameNode reports whether the NameNode has ended the writer's lease, as it does after 20 minutes without a sign
-// of life (LeaseManager.checkLeases), for example if the process was stopped.
-func isClosedByNameNode(err error) bool {
+// isLeaseLost reports whether the NameNode no longer has the file that is being written, which it knows by its id, or has
+// closed it. It closes files 20 minutes after their writer's last sign of life, for example if the process was stopped
+// (FSNamesystem.checkLease, LeaseManager.checkLeases). Of the last block of such a file it says that it does not exist, or
+// is not being written (FSNamesystem.checkUCBlock).
+func isLeaseLost(err error) bool {
 	var remote hdfs.Error
-	return errors.As(err, &remote) && strings.HasSuffix(remote.Exception(), ".LeaseExpiredException")
+	if !errors.As(err, &remote) {
+		return errors.Is(err, fs.ErrNotExist) // as the library returns a FileNotFoundException
+	}
+	text, _, _ := strings.Cut(remote.Message(), "\n")
+	return remote.Exception() == classNotFound || strings.HasSuffix(remote.Exception(), ".LeaseExpiredException") ||
+		strings.HasSuffix(text, " does not exist.") || strings.HasPrefix(text, "Unexpected BlockUCState")
 }
 
-// writtenAgain is an ErrDataNode in its effect: the file is written again, perhaps at another NameNode. Its text says what
-// failed.
-type writtenAgain string
+// nameNodeLost is an ErrDataNode in its effect: the file is written again, by then perhaps at another NameNode. Its
+// text says what failed.
+type nameNodeLost struct{}
 
-func (e writtenAgain) Error() string { return string(e) }
+func (nameNodeLost) Error() string { return "the connection to the NameNode has ended" }
 
 // Is makes it an ErrDataNode.
-func (writtenAgain) Is(target error) bool { return target == ErrDataNode }
+func (nameNodeLost) Is(target error) bool { return target == ErrDataNode }
 
 func (w *hdfsWriter) Abort() error {
 	if w.closed && w.err == nil {
@@ -127,8 +132,12 @@ func (w *hdfsWriter) Abort() error {
 	if errors.Is(w.err, errAborted) {
 		return nil
 	}
+	lost := errors.Is(w.err, ErrLeaseLost)
 	w.closed, w.err = true, &fs.PathError{Op: "write", Path: printable.Name(w.name), Err: errAborted}
-	err := w.fs.Remove(w.name)
+	var err error
+	if !lost {
+		err = w.fs.Remove(w.name)
+	}
 	w.file.Close() // ends the connection to the DataNode; it fails, because the file is gone
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil

@@ -18,6 +18,11 @@ var ErrUnavailable = errors.New("file system unavailable")
 // answers, so the file may be written again, to other DataNodes or to the same ones when they are back.
 var ErrDataNode = errors.New("a DataNode failed")
 
+// ErrLeaseLost marks, together with ErrUnavailable, errors of writers whose file is no longer theirs: somebody has deleted
+// it, or the NameNode has ended the lease of a process that was silent for too long. Abort does not remove what has the
+// name now.
+var ErrLeaseLost = errors.New("the file is no longer this writer's")
+
 // FS is a file system: local or HDFS. Names are slash-separated absolute paths of that file system. Errors are
 // *fs.PathError around fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, ErrUnavailable, ErrChecksum or the system's
 // error. All methods are safe for concurrent use. A perm of 0 means 0644 for files and 0755 for directories. On a local

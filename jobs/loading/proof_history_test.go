@@ -120,6 +120,8 @@ type pastLoad struct {
 	cells []cell.Cell
 	left  []int // files that the table was not given yet
 	claim claim
+	// families and rows that people deleted, whose region had no recorded cell of the load
+	unseen []string
 }
 
 func (h *history) note(format string, args ...any) {
@@ -226,7 +228,7 @@ func (h *history) step(ctx context.Context, s step) error {
 	case "ttl":
 		days := []int{3, 10, 60}[rng.IntN(3)]
 		note("%d days", days)
-		h.hides = true
+		h.hides = h.hides || days < 60
 		return h.alter(rng.IntN(2), "TTL", strconv.Itoa(days*24*3600))
 	case "versions":
 		n := 1 + rng.IntN(3)
@@ -323,7 +325,9 @@ func (h *history) deleteRegion(ctx context.Context, rng *rand.Rand, row []byte) 
 			return f.Family == string(m.Family) && slices.ContainsFunc(f.Probes, func(p load.Probe) bool { return slices.Contains(rows, string(p.Row)) })
 		})
 		if loaded && !recorded {
-			h.excuse(rows...)
+			for _, row := range rows {
+				l.unseen = append(l.unseen, string(m.Family)+row)
+			}
 		}
 	}
 	return nil
@@ -629,7 +633,9 @@ func (h *history) said(what string, l *pastLoad, err error) {
 		return
 	}
 	h.done++
-	lost := slices.DeleteFunc(h.world.Unreadable(h.table, 1, l.cells), func(c cell.Cell) bool { return h.excused[string(c.Row)] })
+	lost := slices.DeleteFunc(h.world.Unreadable(h.table, 1, l.cells), func(c cell.Cell) bool {
+		return h.excused[string(c.Row)] || slices.Contains(l.unseen, string(c.Family)+string(c.Row))
+	})
 	h.note("%s of %s: done, %d cells are lost", what, l.name, len(lost))
 	if len(lost) > 0 {
 		h.wrong = fmt.Sprintf("%s of %s: said to be done, and %d of %d cells can't be read, such as %s:%s", what, l.name, len(lost), len(l.cells), lost[0].Row, lost[0].Family)

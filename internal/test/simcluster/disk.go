@@ -148,15 +148,19 @@ func (d *Disk) abandon(writer *Client) {
 }
 
 // endLeases closes the files that a client has open, after it has been stopped for so long that the NameNode takes it for
-// gone.
-func (d *Disk) endLeases(writer *Client) {
+// gone. It reports whether there was one.
+func (d *Disk) endLeases(writer *Client) (closed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.safe || d.mute || d.away {
+		return false // if that lasts, the client comes in time
+	}
 	for _, n := range d.nodes {
 		if n.writer == writer && n.written == nil {
-			n.writer, n.time = nil, time.Now()
+			n.writer, n.time, closed = nil, time.Now(), true
 		}
 	}
+	return closed
 }
 
 func (d *Disk) endLease(n *node) {
@@ -397,16 +401,21 @@ type fileWriter struct {
 	name string
 	node *node
 	done bool
+	lost bool // the file is no longer this writer's
 }
 
 func (w *fileWriter) Write(b []byte) (int, error) {
 	if err := w.fs.disk.checkDataNodes("write", w.name); err != nil {
-		return 0, err
+		return 0, fmt.Errorf("%w: %w", storage.ErrDataNode, err)
 	}
 	w.fs.disk.mu.Lock()
 	defer w.fs.disk.mu.Unlock()
-	if w.done || w.fs.client.isDead() {
+	switch {
+	case w.done || w.fs.client.isDead():
 		return 0, &fs.PathError{Op: "write", Path: w.name, Err: io.ErrClosedPipe}
+	case w.node.writer != w.fs.client:
+		w.lost = true
+		return 0, fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrLeaseLost)
 	}
 	w.node.data = append(slices.Clip(w.node.data), b...)
 	return len(b), nil
@@ -428,11 +437,8 @@ func (w *fileWriter) Close() error {
 		return fs.ErrClosed
 	}
 	return w.fs.do("complete", w.name, true, func(d *Disk) error {
-		switch {
-		case !d.has(w.node): // HDFS: No lease on the file; it does not exist
-			return fs.ErrNotExist
-		case w.node.writer != w.fs.client:
-			return fmt.Errorf("%w: %w: LeaseExpiredException", storage.ErrUnavailable, storage.ErrDataNode)
+		if w.lost = !d.has(w.node) || w.node.writer != w.fs.client; w.lost {
+			return fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrLeaseLost)
 		}
 		w.node.writer, w.node.time, w.done = nil, time.Now(), true
 		return nil
@@ -444,12 +450,11 @@ func (w *fileWriter) Abort() error {
 		return nil
 	}
 	w.done = true
-	return w.fs.do("abandon", w.name, true, func(d *Disk) error {
-		if d.nodes[w.name] != w.node {
-			return nil
-		}
-		return d.remove(w.name, false)
-	})
+	if w.lost {
+		return nil
+	}
+	// Like the real writer it removes what has the name now.
+	return storage.RemoveIfThere(w.fs, w.name)
 }
 
 func (f clientFS) Stat(name string) (info storage.Info, err error) {

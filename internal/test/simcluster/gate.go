@@ -325,8 +325,8 @@ func (cl *Client) Stop(d time.Duration) bool {
 			cl.mu.Lock()
 			still := cl.stopped == arrived
 			cl.mu.Unlock()
-			if still {
-				cl.cluster.disk.endLeases(cl)
+			if still && cl.cluster.disk.endLeases(cl) {
+				cl.cluster.locked(func() { cl.cluster.reach("a lease ends while its writer is stopped") })
 			}
 		})
 	}

@@ -419,13 +419,14 @@ func TestDataNodes(t *testing.T) {
 		if _, err := f.Write([]byte("text")); !errors.Is(err, storage.ErrUnavailable) {
 			w.Errorf("a write without DataNodes: %v", err)
 		}
+		disk.Mute(false)
 		w.sim.Watch(func([]*simcluster.Call) (int, simcluster.Verdict) { return 0, simcluster.Verdict{} })
 		defer w.sim.Unwatch()
 		stopped := w.sim.Client("tina", func() {})
 		f, err = stopped.FS().Create("/h", 0o600)
 		w.do(err)
 		stopped.Stop(21 * time.Minute)
-		if err := f.Close(); !errors.Is(err, storage.ErrDataNode) {
+		if err := f.Close(); !errors.Is(err, storage.ErrLeaseLost) {
 			w.Errorf("a file is completed after its lease: %v", err)
 		}
 	})

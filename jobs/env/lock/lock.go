@@ -128,7 +128,8 @@ func (l *DirectoryLock) name() string { return path.Join(l.dir, LockName) }
 // have put it back.
 var errMovedAway = errors.New("another run moved the lock away while it was written")
 
-// create writes the lock. If it can't be written in full, create removes it, because it would keep everybody out.
+// create writes the lock. If it can't be written in full, create removes it, because it would keep everybody out, unless it
+// is another run's by now, which took this one for that of a dead run while it was empty.
 func (l *DirectoryLock) create() error {
 	w, err := l.FS.Create(l.name(), storage.FilePerm)
 	if err != nil {
@@ -136,22 +137,24 @@ func (l *DirectoryLock) create() error {
 	}
 	if _, err = w.Write(l.Text); err == nil {
 		err = w.Close()
-	} else {
-		err = errors.Join(err, w.Abort())
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.Is(err, fs.ErrNotExist): // a lock that is there now may be another run's
-		return fmt.Errorf("%w: %w", errMovedAway, err)
 	}
-	removed := make(chan struct{})
+	moved, removed := errors.Is(err, storage.ErrLeaseLost), make(chan struct{})
 	go func() { // if a file system is down, this may fail only after minutes
 		defer close(removed)
-		_ = storage.RemoveIfThere(l.FS, l.name()) // if it stays, the next run takes it over in a minute
+		held, unread := l.read(l.name())
+		if moved = moved || unread == nil && !held.blank() && held.Token != l.me.Token; !moved {
+			_ = w.Abort()
+			_ = storage.RemoveIfThere(l.FS, l.name()) // if it stays, the next run takes it over in a minute
+		}
 	}()
 	select {
 	case <-removed:
+		if moved {
+			return fmt.Errorf("%w: %v", errMovedAway, err)
+		}
 	case <-time.After(lockRemoval):
 	}
 	return err

@@ -87,10 +87,11 @@ func TestFailedLockIsRemoved(t *testing.T) {
 	}
 }
 
-// movedFS shows what a NameNode does if another run moves away the file that is being written, and takes the lock.
+// movedFS is one in which another run moves away the lock that is being written, and takes it.
 type movedFS struct {
 	storage.FS
 	others []byte
+	err    error // of the writer
 }
 
 func (f movedFS) Create(name string, perm os.FileMode) (storage.FileWriter, error) {
@@ -98,18 +99,17 @@ func (f movedFS) Create(name string, perm os.FileMode) (storage.FileWriter, erro
 	if err != nil || path.Base(name) != LockName {
 		return w, err
 	}
-	return movedWriter{w, name, f.others}, nil
+	return movedWriter{w, f, name}, nil
 }
 
 type movedWriter struct {
 	storage.FileWriter
-	name   string
-	others []byte
+	fs   movedFS
+	name string
 }
 
 func (w movedWriter) Close() error {
-	err := &fs.PathError{Op: "complete", Path: w.name, Err: fs.ErrNotExist}
-	return errors.Join(err, w.FileWriter.Close(), os.Remove(w.name), os.WriteFile(w.name, w.others, 0o600))
+	return errors.Join(w.fs.err, w.FileWriter.Close(), os.Remove(w.name), os.WriteFile(w.name, w.fs.others, 0o600))
 }
 
 // TestLockMovedAway: a run whose lock is moved away while it writes it leaves the other one's lock alone, and may be
@@ -122,12 +122,17 @@ func TestLockMovedAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Acquire(t.Context(), movedFS{storage.Local, text}, dir, Request{User: "tina", Lost: func(error) {}})
-	if failure.CodeOf(err) != errcode.Locked || !testwords.Names(err, "elsewhere") {
-		t.Error(err)
-	}
-	if left, err := os.ReadFile(filepath.Join(dir, LockName)); string(left) != string(text) {
-		t.Errorf("the other run's lock is %q, %v", left, err)
+	for _, lost := range []error{storage.ErrLeaseLost, storage.ErrDataNode, storage.ErrUnavailable} {
+		if err := os.RemoveAll(filepath.Join(dir, LockName)); err != nil {
+			t.Fatal(err)
+		}
+		_, err = Acquire(t.Context(), movedFS{storage.Local, text, lost}, dir, Request{User: "tina", Lost: func(error) {}})
+		if failure.CodeOf(err) != errcode.Locked || !testwords.Names(err, "elsewhere") {
+			t.Errorf("%v: %v", lost, err)
+		}
+		if left, err := os.ReadFile(filepath.Join(dir, LockName)); string(left) != string(text) {
+			t.Errorf("%v: the other run's lock is %q, %v", lost, left, err)
+		}
 	}
 }
 
