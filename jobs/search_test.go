@@ -910,7 +910,7 @@ func (s *search) mayEnd(err error, command string, corrected bool) bool {
 	switch {
 	case kind != failure.Refused && kind != failure.Differs:
 		return false
-	case s.harmed || (corrected || s.limits) && kind == failure.Refused:
+	case s.harmed && (code == errcode.LoadLost || code == errcode.LoadUnsure), (corrected || s.limits) && kind == failure.Refused:
 		return true
 	case code == errcode.LoadUnsure: // without its input, and where cells prove nothing
 		return command == "load" && (s.ambiguous || s.enabled || s.gone() || s.sim.States()["hbase:meta forgets a split"] > 0)
