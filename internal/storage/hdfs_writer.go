@@ -89,9 +89,11 @@ func (w *hdfsWriter) explain(op string, err error) error {
 	var remote hdfs.Error
 	text := cause.Error()
 	switch {
-	case isLeaseLost(cause):
-		return &fs.PathError{Op: op, Path: printable.Name(w.name), Err: fmt.Errorf("%w: %s: %w: %s", ErrUnavailable, w.fs.uri, ErrLeaseLost, text)}
-	case isFinal(cause) || errors.As(cause, &remote) && !strings.Contains(remote.Message(), noDataNodes) || strings.HasPrefix(text, noNameNode):
+	case isLeaseLost(cause) && !isFinal(cause):
+		return &fs.PathError{Op: op, Path: printable.Name(w.name),
+			Err: fmt.Errorf("%w: %s: %w: %s", ErrUnavailable, w.fs.uri, ErrLeaseLost, text)}
+	case isFinal(cause), strings.HasPrefix(text, noNameNode),
+		errors.As(cause, &remote) && !strings.Contains(remote.Message(), noDataNodes):
 		return w.fs.explain(op, w.name, err)
 	}
 	mark, code := ErrDataNode, errcode.HDFSNoDataNode
@@ -102,10 +104,10 @@ func (w *hdfsWriter) explain(op string, err error) error {
 		Err: code.Errorf("%w: %s: %w: %s", ErrUnavailable, w.fs.uri, mark, text)}
 }
 
-// isLeaseLost reports whether the NameNode no longer has the file that is being written, which it knows by its id, or has
-// closed it. It closes files 20 minutes after their writer's last sign of life, for example if the process was stopped
-// (FSNamesystem.checkLease, LeaseManager.checkLeases). Of the last block of such a file it says that it does not exist, or
-// is not being written (FSNamesystem.checkUCBlock).
+// isLeaseLost reports whether the NameNode no longer has the file that is being written, which it knows by its id, or
+// has closed it. It closes files 20 minutes after their writer's last sign of life, for example if the process was
+// stopped (FSNamesystem.checkLease, LeaseManager.checkLeases). Of the last block of such a file it says that it does
+// not exist, or is not being written (FSNamesystem.checkUCBlock).
 func isLeaseLost(err error) bool {
 	var remote hdfs.Error
 	if !errors.As(err, &remote) {

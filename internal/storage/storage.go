@@ -18,9 +18,9 @@ var ErrUnavailable = errors.New("file system unavailable")
 // answers, so the file may be written again, to other DataNodes or to the same ones when they are back.
 var ErrDataNode = errors.New("a DataNode failed")
 
-// ErrLeaseLost marks, together with ErrUnavailable, errors of writers whose file is no longer theirs: somebody has deleted
-// it, or the NameNode has ended the lease of a process that was silent for too long. Abort does not remove what has the
-// name now.
+// ErrLeaseLost marks, together with ErrUnavailable, errors of writers whose file is no longer theirs: somebody has
+// deleted it, or the NameNode has ended the lease of a process that was silent for too long. Abort does not remove what
+// has the name now.
 var ErrLeaseLost = errors.New("the file is no longer this writer's")
 
 // FS is a file system: local or HDFS. Names are slash-separated absolute paths of that file system. Errors are

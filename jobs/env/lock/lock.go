@@ -128,8 +128,8 @@ func (l *DirectoryLock) name() string { return path.Join(l.dir, LockName) }
 // have put it back.
 var errMovedAway = errors.New("another run moved the lock away while it was written")
 
-// create writes the lock. If it can't be written in full, create removes it, because it would keep everybody out, unless it
-// is another run's by now, which took this one for that of a dead run while it was empty.
+// create writes the lock. If it can't be written in full, create removes it, because it would keep everybody out,
+// unless it is another run's by now, which took this one for that of a dead run while it was empty.
 func (l *DirectoryLock) create() error {
 	w, err := l.FS.Create(l.name(), storage.FilePerm)
 	if err != nil {
