@@ -44,7 +44,7 @@ var guards = map[string]guard{
 	"the lock is checked before a request": {"load/rounds.go",
 		"if l.hooks.Before != nil {", "if false {", "load.TestNoRequestWithoutLeave", ""},
 	"the lock is checked before a rename": {"jobs/env/lock/temps.go",
-		"\treturn g.lock.Check()\n", "\treturn nil\n", "TestSearch", ""},
+		"\treturn g.lock.Check()\n", "\treturn nil\n", "jobs/env/lock.TestLockTakenOver", ""},
 	"the lock is checked before something is recorded": {"jobs/pipeline/output/dir.go",
 		"func (w *Dir) CheckLock() error { return w.Lock.Check() }", "func (w *Dir) CheckLock() error { return nil }", "TestSearch", ""},
 	"a lock that may be taken over is lost": {"jobs/env/lock/lock.go",
