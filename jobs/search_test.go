@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -508,8 +507,9 @@ func (s *search) decide(waiting []*simcluster.Call) (pick int, v simcluster.Verd
 	s.watch(c)
 	n := s.calls
 	s.calls++
-	s.trace = append(s.trace, call{fmt.Sprintf("%s %s of %d of %d", c.What, c.On, c.Client, len(waiting)), c.RPC, c.RPC || c.Server > 0,
-		(c.RPC || c.Server > 0) && c.What != "Get" && c.What != "GetTableDescriptors", !slices.Contains(readingCalls, c.What), c.What == "BulkLoadHFile", stepOf(c)})
+	hbase := c.RPC || c.Server > 0
+	s.trace = append(s.trace, call{fmt.Sprintf("%s %s of %d of %d", c.What, c.On, c.Client, len(waiting)), c.RPC, hbase,
+		hbase && c.What != "Get" && c.What != "GetTableDescriptors", !slices.Contains(readingCalls, c.What), c.What == "BulkLoadHFile", stepOf(c)})
 	if s.calm {
 		return pick, v
 	}
@@ -773,7 +773,7 @@ const (
 func (s *search) play() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last := errors.New("no command was done") // of the last command
+	wasDone := false // the last command
 	for i := 0; i < maxCommands && s.wrong == ""; i++ {
 		loads := s.loads
 		if s.kind == "correct" && i > 0 {
@@ -785,9 +785,8 @@ func (s *search) play() {
 		}
 		err := s.command(nil)
 		s.note("command %d ends: %v, killed %t, %d load requests", i, err, s.killed, s.loads-loads)
-		s.done(err == nil && !s.killed)
-		if last = err; s.killed {
-			last = context.Canceled
+		wasDone = err == nil && !s.killed
+		if s.done(wasDone); s.killed {
 			continue
 		}
 		s.judge(err, s.kind, s.input)
@@ -814,7 +813,7 @@ func (s *search) play() {
 		if err == nil {
 			break
 		}
-		last = err
+		wasDone = false
 		s.sleep(time.Minute)
 	}
 	switch {
@@ -826,7 +825,7 @@ func (s *search) play() {
 	case err != nil:
 		return
 	}
-	if isSecond := last == nil && s.loads == loads && maps.Equal(s.texts, texts); !isSecond {
+	if isSecond := wasDone && s.loads == loads && maps.Equal(s.texts, texts); !isSecond {
 		loads = s.loads
 		if err := s.command(nil); err != nil || s.loads > loads {
 			s.wrong = fmt.Sprintf("once more: %d load requests, %v", s.loads-loads, err)
@@ -1087,20 +1086,18 @@ func TestFoundSchedules(t *testing.T) {
 			continue
 		}
 		moved, rng := f.schedule, rand.New(rand.NewPCG(1, 1))
-		for tries := 1; ; tries++ {
+		instead := "nor do 2000 similar ones"
+		for range 2000 {
 			moved.Faults = slices.Clone(f.Faults)
 			for i := range moved.Faults {
 				moved.Faults[i].At = max(0, moved.Faults[i].At+rng.IntN(160)-80)
 			}
 			if reaches(moved) {
-				t.Errorf("%s: it no longer reaches %q, but this does: %#v", name, f.reaches, moved)
-				break
-			}
-			if tries == 2000 {
-				t.Errorf("%s: neither it nor 2000 similar ones reach %q", name, f.reaches)
+				instead = fmt.Sprintf("but this does: %#v", moved)
 				break
 			}
 		}
+		t.Errorf("%s: it no longer reaches %q, %s", name, f.reaches, instead)
 	}
 }
 
@@ -1142,8 +1139,8 @@ func (s *search) failure(sch schedule) string {
 
 // faultsWith returns the faults of some kinds, with some of their details, to play at each of these calls. from is the
 // number of the first call. Of faults that have the same effect, it returns one: a call that only reads the disk does not
-// see what happens to the cluster, one that asks the master for the table does not see its regions, and a process that is killed or stopped before it leaves the same behind as one that is
-// killed or stopped after it.
+// see what happens to the cluster, one that asks the master for the table does not see its regions, and a process that is
+// killed or stopped before such a call has done the same as one that is killed or stopped after it.
 func faultsWith(calls []call, from int, details map[string][]int) (all []fault) {
 	for i, c := range calls {
 		for _, name := range slices.Sorted(maps.Keys(details)) {
@@ -1186,7 +1183,8 @@ func TestEveryFault(t *testing.T) {
 			details[name] = append(details[name], x)
 		}
 	}
-	for _, name := range append(slices.Collect(maps.Keys(moveFaults)), "truncate region", "drop and create") { // a row of each region is enough
+	// A row of each region is enough.
+	for _, name := range append(slices.Collect(maps.Keys(moveFaults)), "truncate region", "drop and create") {
 		details[name] = slices.DeleteFunc(details[name], func(x int) bool { return x%rows%8 != 2 })
 	}
 	part, of := partOf(t, 600)
@@ -1211,8 +1209,8 @@ func TestEveryFault(t *testing.T) {
 // BULKLOAD_PART it plays some of them.
 func TestEveryPairOfFaults(t *testing.T) {
 	b := searchBaseOf(t, searchInputs(t, "bc"), "bc", "")
-	// Not in pairs: what lasts for a while, what people do to the table, and changes of settings. Of similar details there are
-	// two at most. A client is stopped past the end of its leases, and another one comes when its lock is old, so that one
+	// Not in pairs: faults that last for a while, changes by people, and changes of settings. Of similar details there are two
+	// at most. A client is stopped past the end of its leases, and another one comes when its lock is old, so that one
 	// begins before. A server without a region that crashes is a fault only after another one.
 	details := map[string][]int{"refuse": {1}, "lose": {0}, "delay": {3}, "kill": {0}, "hang": {2, 6, 7}, "crash": {0, 1}, "second client": {0},
 		"fail a step": {0, 1, 2, 3}, "hang at a step": {12, 13, 14, 15}, "kill at a step": {0, 1, 2, 3}, "split": {2}, "move": {0}}

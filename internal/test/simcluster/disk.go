@@ -152,7 +152,7 @@ func (d *Disk) abandon(writer *Client) {
 func (d *Disk) endLeases(writer *Client) (closed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.safe || d.mute || d.away {
+	if !d.endsLeases() {
 		return false // if that lasts, the client comes in time
 	}
 	for _, n := range d.nodes {
@@ -163,10 +163,13 @@ func (d *Disk) endLeases(writer *Client) (closed bool) {
 	return closed
 }
 
+// endsLeases reports whether the NameNode can close files, for which it needs the DataNodes.
+func (d *Disk) endsLeases() bool { return !d.safe && !d.mute && !d.away }
+
 func (d *Disk) endLease(n *node) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.safe || d.mute || d.away {
+	if !d.endsLeases() {
 		time.AfterFunc(time.Minute, func() { d.endLease(n) })
 		return
 	}
