@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"bulkload/cell"
 	"bulkload/internal/seal"
 	"bulkload/internal/test/simcluster"
 	"bulkload/jobs/env/ledger"
@@ -56,9 +57,6 @@ func readRecord(name string, text []byte) (*record, error) {
 // lacks says what a record no longer covers that an earlier one of the same run did: rows, cells that the table had
 // before the load, or marks. While files are written, those that are to be written again are not in the manifest.
 func (r *record) lacks(before *record, corrected bool) string {
-	if r.state == manifest.Writing {
-		return ""
-	}
 	if r.run != before.run { // the correction, or another run of a load that had ended
 		if before.state == manifest.Loading && !corrected {
 			return "run " + before.run
@@ -73,7 +71,7 @@ func (r *record) lacks(before *record, corrected bool) string {
 	}
 	for _, f := range before.files {
 		for _, row := range strings.Split(markerRow+searchRows, "") {
-			covered := row < f.FirstRow || row > f.LastRow
+			covered := row < f.FirstRow || row > f.LastRow || r.state == manifest.Writing
 			for _, g := range r.files { // a part of f, if f was cut
 				covered = covered || g.Family == f.Family && g.FirstRow <= row && row <= g.LastRow
 			}
@@ -131,6 +129,31 @@ func (s *search) checkRecords() {
 		case r != nil && before != nil && r.lacks(before, s.input > 0) != "":
 			s.wrong = fmt.Sprintf("%s (%s) is replaced by one (%s) that lacks %s", name, before.state, r.state, r.lacks(before, s.input > 0))
 		}
-		s.records[name] = r
+		if s.records[name] = r; r != nil {
+			s.checkBefore(name, r)
+		}
+	}
+}
+
+// checkBefore checks what a record says of cells that the table had before the load. That may be true of a file's own
+// cells, if a server takes the file for an earlier command that was killed, just before the next one looks: then they
+// prove nothing later.
+func (s *search) checkBefore(name string, r *record) {
+	var stored []cell.Cell
+	for _, f := range r.files {
+		for _, p := range f.Probes {
+			if !p.Before || s.ambiguous || s.everHarmed {
+				continue
+			}
+			if stored == nil {
+				stored = s.sim.Stored("t")
+			}
+			s.ambiguous = slices.ContainsFunc(stored, func(c cell.Cell) bool {
+				return string(c.Row) == p.Row && string(c.Family) == f.Family && string(c.Qualifier) == p.Qualifier && int64(c.Timestamp) == p.Timestamp
+			})
+			if !s.ambiguous {
+				s.wrong = fmt.Sprintf("%s says that the table had row %s of %s before its load", name, p.Row, f.URI)
+			}
+		}
 	}
 }

@@ -362,13 +362,13 @@ func removes(t *testing.T, fsys FS, dir string) {
 
 func refusesRelativeNames(t *testing.T, fsys FS, dir string) {
 	_, err := fsys.Open("f")
-	wants(t, err, errRelative)
+	wants(t, err, ErrRelative)
 	_, err = fsys.Create("f", 0)
-	wants(t, err, errRelative)
-	wants(t, fsys.Rename("f", path.Join(dir, "g")), errRelative)
-	wants(t, fsys.Rename(path.Join(dir, "g"), "f"), errRelative)
-	wants(t, fsys.MkdirAll("", 0), errRelative)
-	wants(t, fsys.RemoveAll("f"), errRelative)
+	wants(t, err, ErrRelative)
+	wants(t, fsys.Rename("f", path.Join(dir, "g")), ErrRelative)
+	wants(t, fsys.Rename(path.Join(dir, "g"), "f"), ErrRelative)
+	wants(t, fsys.MkdirAll("", 0), ErrRelative)
+	wants(t, fsys.RemoveAll("f"), ErrRelative)
 }
 
 func takesNamesOfAllKinds(t *testing.T, fsys FS, dir string) {

@@ -22,7 +22,7 @@ func resolveHDFS(uri, rest string, conf *siteconf.Conf, who Identity) (FS, strin
 	}
 	authority, name := splitAuthority(rest)
 	if !path.IsAbs(name) {
-		return nil, "", errcode.Address.Errorf("open %s: %w; write hdfs:///… or hdfs://nameservice/…", uri, errRelative)
+		return nil, "", errcode.Address.Errorf("open %s: %w; write hdfs:///… or hdfs://nameservice/…", uri, ErrRelative)
 	}
 	var err error
 	if authority == "" {

@@ -99,7 +99,7 @@ func TestResolveHDFSRefuses(t *testing.T) {
 		want string
 	}{
 		{"hdfs:///a", nil, errcode.SiteMissing, "fs.defaultFS"},
-		{"hdfs:a", site("fs.defaultFS", "hdfs://h"), errcode.Address, errRelative.Error()},
+		{"hdfs:a", site("fs.defaultFS", "hdfs://h"), errcode.Address, ErrRelative.Error()},
 		{"hdfs://h/a", site("hadoop.security.authentication", "Kerberos"), errcode.KerberosNoLogin, "Kerberos"},
 		{"hdfs://no-such-name.invalid/a", nil, errcode.Address, "no-such-name.invalid"},
 	} {

@@ -87,12 +87,12 @@ func (w *hdfsWriter) complete() error {
 func (w *hdfsWriter) explain(op string, err error) error {
 	cause := rootCause(err)
 	var remote hdfs.Error
-	text := cause.Error()
+	text, final := cause.Error(), isFinal(cause)
 	switch {
-	case isLeaseLost(cause) && !isFinal(cause):
+	case !final && isLeaseLost(cause):
 		return &fs.PathError{Op: op, Path: printable.Name(w.name),
 			Err: fmt.Errorf("%w: %s: %w: %s", ErrUnavailable, w.fs.uri, ErrLeaseLost, text)}
-	case isFinal(cause), strings.HasPrefix(text, noNameNode),
+	case final, strings.HasPrefix(text, noNameNode),
 		errors.As(cause, &remote) && !strings.Contains(remote.Message(), noDataNodes):
 		return w.fs.explain(op, w.name, err)
 	}

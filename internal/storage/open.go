@@ -93,7 +93,7 @@ func fileName(uri, rest string) (string, error) {
 			strings.TrimPrefix(rest, "//"))
 	}
 	if !filepath.IsAbs(name) {
-		return "", fmt.Errorf("open %s: %w; write the plain path or file:///…", uri, errRelative)
+		return "", fmt.Errorf("open %s: %w; write the plain path or file:///…", uri, ErrRelative)
 	}
 	return filepath.Clean(name), nil
 }

@@ -40,7 +40,7 @@ func TestResolveRefuses(t *testing.T) {
 		"s3a://bucket/key":  {errcode.FileSystem, "hdfs://"},
 		"https://host/path": {errcode.FileSystem, "https:"},
 		"file://host/a":     {errcode.FileSystem, "file:///host/a"},
-		"file:a":            {"", errRelative.Error()},
+		"file:a":            {"", ErrRelative.Error()},
 	} {
 		_, _, err := ResolveAs(path, "/base", nil, Identity{})
 		if errcode.Outermost(err) != want.code || !testwords.Names(err, want.names) {

@@ -24,9 +24,9 @@ var ErrDataNode = errors.New("a DataNode failed")
 var ErrLeaseLost = errors.New("the file is no longer this writer's")
 
 // FS is a file system: local or HDFS. Names are slash-separated absolute paths of that file system. Errors are
-// *fs.PathError around fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, ErrUnavailable, ErrChecksum or the system's
-// error. All methods are safe for concurrent use. A perm of 0 means 0644 for files and 0755 for directories. On a local
-// disk the process's umask applies, on HDFS that of the site files, fs.permissions.umask-mode.
+// *fs.PathError around fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, ErrRelative, ErrUnavailable, ErrChecksum or
+// the system's error. All methods are safe for concurrent use. A perm of 0 means 0644 for files and 0755 for
+// directories. On a local disk the process's umask applies, on HDFS that of the site files, fs.permissions.umask-mode.
 type FS interface {
 	// Open opens a file for reading. Each opened File belongs to one goroutine.
 	Open(name string) (File, error)
@@ -92,16 +92,18 @@ type Info struct {
 // writeBuffer gathers small writes; HDFS sends packets of 64 KiB.
 const writeBuffer = 128 << 10
 
+// ErrRelative marks errors of names that are not absolute.
+var ErrRelative = errors.New("path is not absolute")
+
 var (
-	errRelative = errors.New("path is not absolute")
-	errAborted  = errors.New("writing was given up")
-	errClosed   = fs.ErrClosed
+	errAborted = errors.New("writing was given up")
+	errClosed  = fs.ErrClosed
 )
 
 // absolute returns the clean form of an absolute name.
 func absolute(op, name string) (string, error) {
 	if !path.IsAbs(name) {
-		return "", &fs.PathError{Op: op, Path: printable.Name(name), Err: errRelative}
+		return "", &fs.PathError{Op: op, Path: printable.Name(name), Err: ErrRelative}
 	}
 	return path.Clean(name), nil
 }

@@ -2,9 +2,9 @@ package simcluster
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -313,14 +313,18 @@ type clientFS struct {
 	client *Client
 }
 
-// do makes a call. A change is refused in safe mode.
-func (f clientFS) do(op, name string, change bool, effect func(d *Disk) error) error {
+// do makes a call, whose effect gets the clean form of the name. A change is refused in safe mode.
+func (f clientFS) do(op, name string, change bool, effect func(d *Disk, name string) error) error {
 	failed := func(err error) error {
 		if err != nil {
 			err = &fs.PathError{Op: op, Path: name, Err: err}
 		}
 		return err
 	}
+	if !path.IsAbs(name) {
+		return failed(storage.ErrRelative)
+	}
+	name = path.Clean(name)
 	v := f.client.pass(op, name)
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
@@ -336,7 +340,7 @@ func (f clientFS) do(op, name string, change bool, effect func(d *Disk) error) e
 	if f.disk.full && (op == "create" || op == "mkdir" && f.disk.nodes[name] == nil) {
 		return failed(errcode.HDFSQuota.New("NSQuotaExceededException: simulated"))
 	}
-	err := effect(f.disk)
+	err := effect(f.disk, name)
 	if v == Lost && err == nil {
 		err = unavailable("the answer of the NameNode was lost")
 	}
@@ -351,7 +355,7 @@ func unavailable(why string) error {
 }
 
 func (f clientFS) Open(name string) (file storage.File, err error) {
-	err = f.do("open", name, false, func(d *Disk) error {
+	err = f.do("open", name, false, func(d *Disk, name string) error {
 		n, err := d.file(name)
 		if err == nil {
 			file = openFile{bytes.NewReader(n.data), d, name}
@@ -387,8 +391,8 @@ func (f openFile) ReadAt(b []byte, off int64) (int, error) {
 func (openFile) Close() error { return nil }
 
 func (f clientFS) Create(name string, perm fs.FileMode) (w storage.FileWriter, err error) {
-	err = f.do("create", name, true, func(d *Disk) error {
-		n, err := d.create(name, f.client, perm)
+	err = f.do("create", name, true, func(d *Disk, name string) error {
+		n, err := d.create(name, f.client, cmp.Or(perm, storage.FilePerm))
 		w = &fileWriter{fs: f, name: name, node: n}
 		return err
 	})
@@ -400,11 +404,12 @@ func (f clientFS) Create(name string, perm fs.FileMode) (w storage.FileWriter, e
 
 // fileWriter writes a file. Its content can be seen as it grows, under whatever name the file has by then.
 type fileWriter struct {
-	fs   clientFS
-	name string
-	node *node
-	done bool
-	lost bool // the file is no longer this writer's
+	fs      clientFS
+	name    string
+	node    *node
+	done    bool // complete
+	aborted bool
+	lost    bool // the file is no longer this writer's
 }
 
 func (w *fileWriter) Write(b []byte) (int, error) {
@@ -414,8 +419,8 @@ func (w *fileWriter) Write(b []byte) (int, error) {
 	w.fs.disk.mu.Lock()
 	defer w.fs.disk.mu.Unlock()
 	switch {
-	case w.done || w.fs.client.isDead():
-		return 0, &fs.PathError{Op: "write", Path: w.name, Err: io.ErrClosedPipe}
+	case w.done || w.aborted || w.fs.client.isDead():
+		return 0, &fs.PathError{Op: "write", Path: w.name, Err: fs.ErrClosed}
 	case w.node.writer != w.fs.client:
 		w.lost = true
 		return 0, fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrLeaseLost)
@@ -436,10 +441,13 @@ func (d *Disk) has(file *node) bool {
 }
 
 func (w *fileWriter) Close() error {
-	if w.done {
+	switch {
+	case w.done:
+		return nil
+	case w.aborted:
 		return fs.ErrClosed
 	}
-	return w.fs.do("complete", w.name, true, func(d *Disk) error {
+	return w.fs.do("complete", w.name, true, func(d *Disk, name string) error {
 		if w.lost = !d.has(w.node) || w.node.writer != w.fs.client; w.lost {
 			return fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrLeaseLost)
 		}
@@ -449,10 +457,10 @@ func (w *fileWriter) Close() error {
 }
 
 func (w *fileWriter) Abort() error {
-	if w.done {
+	if w.done || w.aborted {
 		return nil
 	}
-	w.done = true
+	w.aborted = true
 	if w.lost {
 		return nil
 	}
@@ -461,7 +469,7 @@ func (w *fileWriter) Abort() error {
 }
 
 func (f clientFS) Stat(name string) (info storage.Info, err error) {
-	err = f.do("stat", name, false, func(d *Disk) error {
+	err = f.do("stat", name, false, func(d *Disk, name string) error {
 		n := d.nodes[name]
 		if n == nil {
 			return fs.ErrNotExist
@@ -473,7 +481,7 @@ func (f clientFS) Stat(name string) (info storage.Info, err error) {
 }
 
 func (f clientFS) ReadDir(name string) (infos []storage.Info, err error) {
-	err = f.do("list", name, false, func(d *Disk) error {
+	err = f.do("list", name, false, func(d *Disk, name string) error {
 		n := d.nodes[name]
 		switch {
 		case n == nil:
@@ -493,7 +501,9 @@ func (f clientFS) ReadDir(name string) (infos []storage.Info, err error) {
 }
 
 func (f clientFS) MkdirAll(name string, perm fs.FileMode) error {
-	return f.do("mkdir", name, true, func(d *Disk) error { return d.mkdirAll(name, f.client.User, perm) })
+	return f.do("mkdir", name, true, func(d *Disk, name string) error {
+		return d.mkdirAll(name, f.client.User, cmp.Or(perm, storage.DirPerm))
+	})
 }
 
 // Rename is two calls, as with the real client library: see storage.FS.
@@ -503,19 +513,19 @@ func (f clientFS) Rename(from, to string) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return f.do("rename", from, true, func(d *Disk) error { return d.move(from, to, true) })
+	return f.do("rename", from, true, func(d *Disk, from string) error { return d.move(from, path.Clean(to), true) })
 }
 
 func (f clientFS) Replace(from, to string) error {
-	return f.do("replace", to, true, func(d *Disk) error { return d.move(from, to, true) })
+	return f.do("replace", to, true, func(d *Disk, to string) error { return d.move(from, to, true) })
 }
 
 func (f clientFS) Remove(name string) error {
-	return f.do("remove", name, true, func(d *Disk) error { return d.remove(name, false) })
+	return f.do("remove", name, true, func(d *Disk, name string) error { return d.remove(name, false) })
 }
 
 func (f clientFS) RemoveAll(name string) error {
-	return f.do("remove all", name, true, func(d *Disk) error { return d.remove(name, true) })
+	return f.do("remove all", name, true, func(d *Disk, name string) error { return d.remove(name, true) })
 }
 
 func (f clientFS) Free(string) (int64, error) { return 1 << 40, nil }

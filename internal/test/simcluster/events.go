@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -160,20 +161,29 @@ func (c *Cluster) TruncateRegion(name string, row []byte) error {
 
 // Alter sets a table's families. The files of removed families are gone. Its regions are opened again.
 func (c *Cluster) Alter(name string, families ...Family) error {
+	return c.change(name, func(t *table) error { c.alter(t, families); return nil })
+}
+
+// EmptyFamily removes one of a table's families, and adds it again before anybody else does something.
+func (c *Cluster) EmptyFamily(name, family string) error {
 	return c.change(name, func(t *table) error {
-		t.families = byName(families)
-		for _, r := range t.regions {
-			for family := range r.stores {
-				if t.family(family) == nil {
-					delete(r.stores, family)
-				}
-			}
-			if r.open {
-				c.open(r, r.server)
-			}
-		}
+		families := t.families
+		c.alter(t, slices.DeleteFunc(slices.Clone(families), func(f Family) bool { return f.Name == family }))
+		c.alter(t, families)
 		return nil
 	})
+}
+
+func (c *Cluster) alter(t *table, families []Family) {
+	t.families = byName(families)
+	for _, r := range t.regions {
+		for _, files := range []map[string][]file{r.stores, r.orphans} {
+			maps.DeleteFunc(files, func(family string, _ []file) bool { return t.family(family) == nil })
+		}
+		if r.open {
+			c.open(r, r.server)
+		}
+	}
 }
 
 func (t *table) family(name string) *Family {

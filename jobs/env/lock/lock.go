@@ -144,8 +144,12 @@ func (l *DirectoryLock) create() error {
 	moved, removed := errors.Is(err, storage.ErrLeaseLost), make(chan struct{})
 	go func() { // if a file system is down, this may fail only after minutes
 		defer close(removed)
+		if moved {
+			_ = w.Abort() // removes nothing, because the file is not the writer's
+			return
+		}
 		held, unread := l.read(l.name())
-		if moved = moved || unread == nil && !held.blank() && held.Token != l.me.Token; !moved {
+		if moved = unread == nil && !held.blank() && held.Token != l.me.Token; !moved {
 			_ = w.Abort()
 			_ = storage.RemoveIfThere(l.FS, l.name()) // if it stays, the next run takes it over in a minute
 		}

@@ -1,0 +1,4 @@
+package storage
+
+// Conforms is for the test of the simulated disk, whose package uses this one.
+var Conforms = conforms
