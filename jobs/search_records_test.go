@@ -63,10 +63,11 @@ func (r *record) lacks(before *record, corrected bool) string {
 		}
 		return ""
 	}
-	known := map[string]bool{} // cells that the table had before, by file and row
+	type place struct{ uri, row, qualifier string }
+	known := map[place]bool{} // cells; true: that the table had before. Those of parts are looked for again
 	for _, f := range r.files {
 		for _, p := range f.Probes {
-			known[f.URI+p.Row+p.Qualifier] = p.Before
+			known[place{f.URI, p.Row, p.Qualifier}] = p.Before
 		}
 	}
 	for _, f := range before.files {
@@ -80,7 +81,7 @@ func (r *record) lacks(before *record, corrected bool) string {
 			}
 		}
 		for _, p := range f.Probes {
-			if now, found := known[f.URI+p.Row+p.Qualifier]; found && p.Before && !now {
+			if now, found := known[place{f.URI, p.Row, p.Qualifier}]; found && p.Before && !now {
 				return fmt.Sprintf("that the table had row %s of %s before", p.Row, f.URI)
 			}
 		}
@@ -99,7 +100,7 @@ func (s *search) checkRecords() {
 	maps.DeleteFunc(s.texts, func(name, _ string) bool { return !slices.Contains(names, name) })
 	for name, before := range s.records { // a correction removes the records of the load that it replaces
 		if before != nil && before.state == manifest.Loading && s.input == 0 && !slices.Contains(names, name) {
-			s.wrong = name + " is gone in the middle of a load"
+			s.wrong = "a record is gone in the middle of a load: " + name
 		}
 	}
 	for _, name := range names {
@@ -123,37 +124,55 @@ func (s *search) checkRecords() {
 		}
 		switch before := s.records[name]; {
 		case err != nil:
-			s.wrong = fmt.Sprintf("%s can't be read: %v", name, err)
+			s.wrong = fmt.Sprintf("a record can't be read: %s: %v", name, err)
 		case before != nil && before.staging != "" && (r == nil || r.staging != before.staging) && len(s.disk.Names(before.staging)) > 0:
-			s.wrong = fmt.Sprintf("%s no longer names %s, which has %d files", name, before.staging, len(s.disk.Names(before.staging)))
+			s.wrong = fmt.Sprintf("a record no longer names a staging folder: %s, %s, which has %d files", name, before.staging, len(s.disk.Names(before.staging)))
 		case r != nil && before != nil && r.lacks(before, s.input > 0) != "":
-			s.wrong = fmt.Sprintf("%s (%s) is replaced by one (%s) that lacks %s", name, before.state, r.state, r.lacks(before, s.input > 0))
+			s.wrong = fmt.Sprintf("a record is replaced by one that lacks something: %s (%s) by one (%s) without %s", name, before.state, r.state, r.lacks(before, s.input > 0))
 		}
-		if s.records[name] = r; r != nil {
+		if r != nil {
 			s.checkBefore(name, r)
+			r = r.with(s.records[name])
 		}
+		s.records[name] = r
 	}
 }
 
-// checkBefore checks what a record says of cells that the table had before the load. That may be true of a file's own
-// cells, if a server takes the file for an earlier command that was killed, just before the next one looks: then they
-// prove nothing later.
+// with is the record with the files of the one before it that are written again. They must be in a later one.
+func (r *record) with(before *record) *record {
+	if before == nil || before.run != r.run || r.state != manifest.Writing {
+		return r
+	}
+	all := *r
+	all.files = slices.Clone(r.files)
+	for _, f := range before.files {
+		if !slices.ContainsFunc(r.files, func(g ledger.LoadedFile) bool { return g.URI == f.URI }) {
+			all.files = append(all.files, f)
+		}
+	}
+	return &all
+}
+
+// checkBefore checks what a record says of cells that the table had before the load: these, or newer ones that hide them.
+// A file's own cells may be among them: a server that hung may take the file for an earlier command just before this one
+// looks. Then they no longer prove that the file was loaded.
 func (s *search) checkBefore(name string, r *record) {
 	var stored []cell.Cell
 	for _, f := range r.files {
 		for _, p := range f.Probes {
-			if !p.Before || s.ambiguous || s.everHarmed {
+			if !p.Before || s.everHarmed {
 				continue
 			}
 			if stored == nil {
 				stored = s.sim.Stored("t")
 			}
-			s.ambiguous = slices.ContainsFunc(stored, func(c cell.Cell) bool {
-				return string(c.Row) == p.Row && string(c.Family) == f.Family && string(c.Qualifier) == p.Qualifier && int64(c.Timestamp) == p.Timestamp
-			})
-			if !s.ambiguous {
-				s.wrong = fmt.Sprintf("%s says that the table had row %s of %s before its load", name, p.Row, f.URI)
+			if !slices.ContainsFunc(stored, func(c cell.Cell) bool {
+				return string(c.Row) == p.Row && string(c.Family) == f.Family && string(c.Qualifier) == p.Qualifier && int64(c.Timestamp) >= p.Timestamp
+			}) {
+				s.wrong = fmt.Sprintf("a record says that the table had a cell before: %s, row %s of %s", name, p.Row, f.URI)
+				return
 			}
+			s.ambiguous = true
 		}
 	}
 }

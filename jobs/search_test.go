@@ -238,7 +238,7 @@ var (
 	callFaults = map[string]kind{"refuse": {4, len(transient)}, "lose": {4, 1}, "delay": {2, len(delays)}, "kill": {3, 1}, "stop": {2, len(delays)},
 		"second client": {2, 2 * len(pauses)}, "next night": {1, len(pauses)}, "cut": {3, 1}}
 	lifeFaults = map[string]kind{"hang": {4, 2 * len(delays)}, "wake": {2, 1}, "crash": {2, 2}, "safe mode": {1, 3},
-		"no DataNodes": {1, 3}, "no NameNode": {2, 3}, "meta moves": {2, 2}, "other settings": {1, 8},
+		"no DataNodes": {1, 3}, "no NameNode": {2, 3}, "meta moves": {2, 3}, "other settings": {1, 8},
 		"no ZooKeeper": {1, 3}, "master crashes": {1, 3}}
 	// They happen as a region server stages or commits a file of one of the families. A server that hangs does so after
 	// this step.
@@ -247,7 +247,7 @@ var (
 	limitFaults = map[string]kind{"deny": {1, 2 * 3}, "quota": {1, 3}}
 	moveFaults  = map[string]kind{"split": {3, rows}, "merge": {2, rows}, "move": {2, rows}, "compact": {2, rows * 3 * 2}}
 	harmFaults  = map[string]kind{"truncate": {1, 2}, "truncate region": {1, rows}, "drop and create": {1, rows}, "remove and add a family": {1, 2},
-		"snapshot": {2, 1}, "restore": {2, 1}, "disable and enable": {1, 1}}
+		"alter a family": {1, 2 * 2}, "snapshot": {2, 1}, "restore": {2, 1}, "disable and enable": {1, 1}}
 )
 
 const rows = len(searchRows)
@@ -294,6 +294,7 @@ type search struct {
 	everHarmed  bool   // rows may have been lost by what people did to the table
 	harmed      bool   // rows may be lost by what people have done to the table since a command was done
 	enabled     bool   // the table was disabled and enabled
+	expires     bool   // a family has been given a TTL
 	ambiguous   bool   // cells don't prove a file: others have loaded equal or newer ones, or its regions have changed too much
 	limits      bool   // a right or room was lacking, which a command may take for final
 	kind        string // of its commands
@@ -363,7 +364,9 @@ func (s *search) before(which int) (cells []cell.Cell) {
 	if which == 2 {
 		s.ambiguous = true
 		for _, c := range s.base.cells[0] {
-			if strings.IndexByte(searchRows, c.Row[0])%5 == 2 {
+			// Those of the second region, of the first and last row of the first one, and of the first row of the third: of
+			// the files, these are all, both and one of the known cells.
+			if row := c.Row[0]; row == 'a' || row >= 'f' && row <= 'p' {
 				cells = append(cells, c)
 			}
 		}
@@ -491,7 +494,7 @@ func (s *search) next(waiting []*simcluster.Call) (pick int) {
 	return its[s.order.IntN(len(its))]
 }
 
-// decide is what happens at the next call.
+// decide picks the call that goes on, and plays the faults that are due.
 func (s *search) decide(waiting []*simcluster.Call) (pick int, v simcluster.Verdict) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -658,7 +661,9 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 		lag := delay(3)
 		s.during(f, 10*time.Minute, func(on bool) { s.sim.LagMeta(map[bool]time.Duration{true: lag}[on]) })
 	case "meta moves":
-		return could(s.sim.MoveMeta(server()))
+		to := pick(3) - 1
+		detail(fmt.Sprint("to server ", to+1))
+		return could(s.sim.MoveMeta(to))
 	case "safe mode":
 		s.during(f, delay(3), s.disk.SafeMode)
 	case "no DataNodes":
@@ -717,6 +722,16 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 		return could(err)
 	case "remove and add a family":
 		return harms(s.sim.EmptyFamily("t", searchFamilies[1-pick(2)].Name))
+	case "alter a family":
+		families := slices.Clone(searchFamilies)
+		f := &families[pick(2)]
+		if f.Attributes = maps.Clone(f.Attributes); rest == 0 {
+			f.Attributes["VERSIONS"] = "5"
+			return could(s.sim.Alter("t", families...))
+		}
+		f.Attributes["TTL"] = "3600" // hides all rows
+		s.expires = true
+		return harms(s.sim.Alter("t", families...))
 	case "restore":
 		return harms(s.sim.Restore("s"))
 	case "disable and enable":
@@ -830,8 +845,12 @@ func (s *search) play() {
 	if s.wrong == "" && len(left) > 0 {
 		s.wrong = fmt.Sprintf("done, and %d cells are left in a staging folder", len(left))
 	}
-	if s.wrong == "" && s.input == 1 {
+	switch {
+	case s.wrong != "":
+	case s.input == 1:
 		s.restoreOutput()
+	case s.kind == "run" && len(s.trace)%4 == 0:
+		s.deleteOutput()
 	}
 }
 
@@ -857,6 +876,30 @@ func (s *search) restoreOutput() {
 	}
 }
 
+// deleteOutput deletes the output of a load that is done. The same command has nothing to do then, as the ledger and the
+// table tell. If the table is emptied after that, the command must not be done.
+func (s *search) deleteOutput() {
+	if err := s.disk.FS("tina").RemoveAll(searchOutput); err != nil {
+		s.wrong = err.Error()
+		return
+	}
+	loads := s.loads
+	err := s.command(nil)
+	s.note("without the output: %v", err)
+	if s.loads > loads || err != nil {
+		s.wrong = fmt.Sprintf("without its output: %d load requests, %v", s.loads-loads, err)
+		return
+	}
+	if err := s.sim.Truncate("t", true); err != nil {
+		return // a region is being opened
+	}
+	err = s.command(nil)
+	s.note("without the output and the table's rows: %v", err)
+	if failure.KindOf(err) != failure.Refused || s.loads > loads {
+		s.wrong = fmt.Sprintf("without its output and the table's rows: %d load requests, %v", s.loads-loads, err)
+	}
+}
+
 func (s *search) sleep(d time.Duration) {
 	s.mu.Unlock()
 	defer s.mu.Lock()
@@ -876,7 +919,7 @@ func (s *search) judge(err error, command string, input int) {
 	switch kind := failure.KindOf(err); {
 	case err == nil && len(lost) > 0 && !corrected:
 		s.wrong = fmt.Sprintf("said to be done, and %d of %d cells can't be read, such as %s:%s", len(lost), len(cells), lost[0].Row, lost[0].Family)
-	case err != nil && kind != failure.Later && !s.mayEnd(err, command, corrected):
+	case err != nil && kind != failure.Later && !s.mayEnd(err, command, input):
 		s.wrong = fmt.Sprintf("ends with code %s although another try may help: %v", failure.CodeOf(err), err)
 	}
 	if s.wrong == "" {
@@ -890,26 +933,22 @@ func (s *search) judge(err error, command string, input int) {
 	}
 }
 
-// gone reports whether a server has moved a file into a region that was replaced meanwhile, so that the file is lost. A
-// job writes it again, but the files of a directory can't be written again, and of a region that lies within such a file
-// no cell is known.
-func (s *search) gone() bool {
-	states := s.sim.States()
-	return states["a file is moved into a region that was split"] > 0 || states["a file is moved into a region that was merged, or whose table is another"] > 0
-}
-
 // mayEnd reports whether a command may end with an error that says not to try again: whether what it says is true.
-func (s *search) mayEnd(err error, command string, corrected bool) bool {
-	kind, code := failure.KindOf(err), failure.CodeOf(err)
-	switch {
+func (s *search) mayEnd(err error, command string, input int) bool {
+	harmed := s.harmed || input == nextNight && s.everHarmed // harm ends when this night is done
+	switch kind, code := failure.KindOf(err), failure.CodeOf(err); {
 	case kind != failure.Refused && kind != failure.Differs:
 		return false
-	case s.harmed && (code == errcode.LoadLost || code == errcode.LoadUnsure), (corrected || s.limits) && kind == failure.Refused:
+	case harmed && (code == errcode.LoadLost || code == errcode.LoadUnsure || code == errcode.OutputChanged), s.expires && code == errcode.TableTTL:
 		return true
 	case code == errcode.LoadUnsure: // without its input, and where cells prove nothing
-		return command == "load" && (s.ambiguous || s.enabled || s.gone() || s.sim.States()["hbase:meta forgets a split"] > 0)
+		return command == "load" && (s.ambiguous || s.enabled || len(s.sim.Lost()) > 0 || s.sim.States()["hbase:meta forgets a split"] > 0)
 	case code == errcode.LoadLost: // looks like a restored snapshot
-		return s.gone() && (command == "load" || s.enabled)
+		return len(s.sim.Lost()) > 0 && (command == "load" || s.enabled)
+	case input < s.input && code == errcode.OutputInput: // the input has changed
+		return true
+	case s.limits:
+		return slices.Contains([]errcode.Code{errcode.HDFSQuota, errcode.HBasePermission, errcode.HBaseRefused, errcode.Folder}, code)
 	}
 	return false
 }
@@ -917,9 +956,8 @@ func (s *search) mayEnd(err error, command string, corrected bool) bool {
 // misplaced says which of the cells is neither in the table's folders nor in a file that somebody knows, or is in two such
 // files, which only happens while files are cut; or that the table has a cell that nobody loaded.
 func (s *search) misplaced(err error, cells []cell.Cell) string {
-	key := func(c cell.Cell) string {
-		return fmt.Sprintf("%s/%s/%s/%d/%s", c.Row, c.Family, c.Qualifier, c.Timestamp, c.Value)
-	}
+	// Without the timestamp, because a compaction forgets cells that the next night has again.
+	key := func(c cell.Cell) string { return fmt.Sprintf("%s/%s/%s/%s", c.Row, c.Family, c.Qualifier, c.Value) }
 	exists := map[string]bool{} // a cell that somebody loads; true: in the table's folders or in a file
 	for _, c := range slices.Concat(s.base.cells[0], s.base.cells[1], s.base.cells[nextNight], s.old) {
 		exists[key(c)] = false
@@ -930,16 +968,22 @@ func (s *search) misplaced(err error, cells []cell.Cell) string {
 		}
 		exists[key(c)] = true
 	}
-	copies := map[bool]string{true: searchOutput, false: searchDirectory}[s.kind == "load"] // that nobody loads
+	copies := map[bool]string{true: searchOutput, false: searchDirectory}[s.kind == "load"] // that s.kind does not load
 	inFile := map[string]bool{}
 	for _, c := range s.sim.OnDisk(func(name string) bool { return !storage.Below(copies, name) && s.isKnown(name, err) }) {
-		if inFile[key(c)] && s.splits == 0 {
+		at := fmt.Sprint(key(c), c.Timestamp)
+		if inFile[at] && s.splits == 0 && !s.everHarmed {
 			return "in two files that somebody knows: " + key(c)
 		}
-		exists[key(c)], inFile[key(c)] = true, true
+		exists[key(c)], inFile[at] = true, true
+	}
+	// A job writes a file again that a server has moved into a region which was replaced meanwhile. The files of a
+	// directory can't be written again.
+	for _, c := range s.sim.Lost() {
+		exists[key(c)] = true
 	}
 	for _, c := range cells {
-		if !exists[key(c)] && !s.harmed && s.input == 0 && !s.gone() {
+		if !exists[key(c)] && !s.harmed && s.input == 0 {
 			return "neither in the table nor in a file that somebody knows: " + key(c)
 		}
 	}
@@ -1022,7 +1066,7 @@ var found = map[string]struct {
 	"a file is taken while it is looked at": {"are gone since they were listed", schedule{Order: 0x3e79631d, Command: 1, Faults: []fault{{75, "second client", 0}}}},
 	// A server that hung with a request takes a file while the load is about to offer it again. That was an unknown
 	// failure.
-	"a file is taken before it is offered again": {"a file is moved into a region that is open elsewhere", schedule{Order: 0x61855cff, Command: 1, Faults: []fault{{92, "hang", 6}, {28, "refuse", 1}, {168, "delay", 4}}}},
+	"a file is taken before it is offered again": {"a file is moved into a region that is open elsewhere", schedule{Order: 0x61855cff, Command: 1, Faults: []fault{{0, "meta moves", 0}, {92, "hang", 6}, {28, "refuse", 1}, {168, "delay", 4}}}},
 	// A server that hung goes on with an interrupted load after its files were looked for, and stages one of them. The next
 	// command deleted the staging folder with that file, so its rows were lost.
 	"a file is staged after recovery": {"has come into staging folder", schedule{Order: 0x38ebc728, Command: 1, Faults: []fault{{155, "kill", 0}, {89, "hang", 4}, {35, "meta lags", 2}}}},
@@ -1030,34 +1074,30 @@ var found = map[string]struct {
 	"a correction is interrupted": {"ends: clean the output: remove all", schedule{Command: 2, Faults: []fault{{75, "refuse", 4}, {133, "lose", 0}, {226, "refuse", 3}}}},
 	// A server that hung moves the last file into its region's folder after the region was opened elsewhere. The directory
 	// had no file left then, so the next command called the file lost, and did not open the region again.
-	"a file is taken after its region was opened": {"an orphan appears when its region is opened", schedule{Order: 0x6b072e01, Command: 1, Faults: []fault{{210, "meta lags", 2}, {82, "hang", 4}, {115, "refuse", 0}, {211, "move", 4}}}},
+	"a file is taken after its region was opened": {"an orphan appears when its region is opened", schedule{Order: 0x6b072e01, Command: 1, Faults: []fault{{0, "meta moves", 0}, {210, "meta lags", 2}, {82, "hang", 4}, {115, "refuse", 0}, {211, "move", 4}}}},
 	// A region splits while a server that hung goes on with an earlier request. It takes a file that the command is about
 	// to cut. That was an unknown failure.
-	"a file is taken before it is cut": {"are gone since they were listed", schedule{Command: 1, Faults: []fault{{208, "split", 5}, {5, "delay", 1}, {73, "hang", 6}, {3, "hang", 9}}}},
+	"a file is taken before it is cut": {"are gone since they were listed", schedule{Command: 1, Faults: []fault{{0, "meta moves", 0}, {208, "split", 5}, {5, "delay", 1}, {73, "hang", 6}, {3, "hang", 9}}}},
 	// The same with a job's output.
-	"a file of an output is taken before it is cut": {"is gone since this command found it", schedule{Faults: []fault{{2, "hang at a step", 16}, {3, "hang", 3}, {188, "split", 10}, {148, "hang", 7}, {26, "lose", 0}}}},
+	"a file of an output is taken before it is cut": {"is gone since this command found it", schedule{Faults: []fault{{0, "meta moves", 0}, {2, "hang at a step", 16}, {3, "hang", 3}, {188, "split", 10}, {148, "hang", 7}, {26, "lose", 0}}}},
 	// A region server hangs with a load request. The next command moves its files back and begins its load, and then the
 	// server wakes up and takes one of them. The command said that a file does not exist.
-	"a file is taken after recovery": {"is gone since the interrupted load was recovered", schedule{Faults: []fault{{31, "move", 13}, {44, "hang", 8}, {103, "lose", 0}, {130, "move", 4}, {182, "kill", 0}, {242, "delay", 4}}}},
+	"a file is taken after recovery": {"is gone since the interrupted load was recovered", schedule{Faults: []fault{{0, "meta moves", 0}, {31, "move", 13}, {44, "hang", 8}, {103, "lose", 0}, {130, "move", 4}, {182, "kill", 0}, {242, "delay", 4}}}},
 	// All region servers of an HBase 1 hang past their sessions, and wake up at the same time. Nothing in its hbase:meta
 	// says that no server has the regions, so the command was done while the servers that took the files ended.
-	"no server has the regions": {"which is dead", schedule{Way: 1, Faults: []fault{{0, "fail a step", 0}, {0, "hang", 5}, {0, "hang", 4}}}},
+	"no server has the regions": {"which is dead", schedule{Way: 1, Faults: []fault{{0, "meta moves", 0}, {0, "fail a step", 0}, {0, "hang", 5}, {0, "hang", 4}}}},
 	// Another client loads the directory's old values over a correction. The command's reason is true.
 	"the old values come back": {"row f has another value", schedule{Command: 2, Way: 1, Faults: []fault{{5, "merge", 22}, {1, "second client", 1}}}},
 	// A directory's load is interrupted after it has recorded which cells the table had before. The next one forgot that
 	// for the files that were still in the directory, until it had asked again.
 	"the cells of another load are forgotten": {"a request fails halfway through its commit", schedule{Order: 0xf, Command: 1, Faults: []fault{{18, "split", 16}, {51, "delay", 4}, {249, "crash", 1}, {10, "second client", 1}, {0, "fail a step", 3}}}},
 	// No server has the regions, while a family is removed from the table and added again.
-	"no server has the regions of a changed table": {"which is dead", schedule{Way: 1, Faults: []fault{{173, "hang", 4}, {256, "remove and add a family", 0}, {142, "merge", 1}, {169, "hang", 9}}}},
-	// A bug of the simulator: an HBase 1's hbase:meta showed an opening late, so that nobody could see a truncation in time.
-	"a region is truncated between two looks": {"does not serve 2 files that HBase took", schedule{Command: 1, Way: 1, Faults: []fault{{0, "move", 0}, {169, "truncate region", 2}, {125, "hang", 8}, {0, "meta lags", 0}}}},
+	"no server has the regions of a changed table": {"which is dead", schedule{Way: 1, Faults: []fault{{0, "meta moves", 0}, {173, "hang", 4}, {256, "remove and add a family", 0}, {142, "merge", 1}, {169, "hang", 9}}}},
 	// The region of a file of a directory can't be opened again now. The command said that HBase had lost the file.
-	"a region can't be opened again": {"can't be opened again now", schedule{Command: 1, Way: 1, Faults: []fault{{0, "hang", 4}, {82, "hang", 3}}}},
+	"a region can't be opened again": {"can't be opened again now", schedule{Command: 1, Way: 1, Faults: []fault{{0, "meta moves", 0}, {0, "hang", 4}, {82, "hang", 3}}}},
 	// A server that hung takes a file for a command that was killed, just before the next one looks which cells the table
 	// has, so they prove nothing when its region has been opened again. The search said that another try would help.
-	"a file is taken before its cells are looked for": {"so it is not certain", schedule{Command: 1, Faults: []fault{{0, "hang", 4}, {0, "hang", 0}, {4, "lose", 0}, {2, "delay", 0}, {99, "hang", 3}, {120, "kill", 0}}}},
-	// A family was removed, and couldn't be added again as long as hbase:meta showed its regions' openings late.
-	"a family is removed while hbase:meta lags": {"hbase:meta shows an opening late", schedule{Faults: []fault{{15, "meta lags", 0}, {27, "remove and add a family", 0}}}},
+	"a file is taken before its cells are looked for": {"so it is not certain", schedule{Command: 1, Faults: []fault{{0, "meta moves", 0}, {0, "hang", 4}, {0, "hang", 0}, {4, "lose", 0}, {2, "delay", 0}, {99, "hang", 3}, {120, "kill", 0}}}},
 	// Another client's command ends after the correction.
 	"another client comes after a correction": {"another client, correct of input 0, ends: the input has changed", schedule{Order: 3, Command: 2, Faults: []fault{{7, "delay", 1}, {0, "hang", 0}, {7, "lose", 0}, {6, "second client", 0}, {38, "split", 1}}}},
 	// The NameNode answers an hour late while the lock is written. Another client took the lock, which was empty, for that
@@ -1065,15 +1105,15 @@ var found = map[string]struct {
 	"a lock is taken over while it is written": {turnStolen, schedule{Faults: []fault{{1, "lose", 0}, {62, "hang", 0}, {1, "refuse", 1}, {46, "truncate region", 6}, {54, "delay", 4}, {58, "second client", 1}}}},
 	// The table had a file's cells before its load. When the file was written again, that was forgotten until the table had
 	// been asked again, while a server that hung could still take the file.
-	"a file is written again whose cells the table had": {"is gone since this command found it", schedule{Order: 0x5, Faults: []fault{{189, "hang at a step", 12}, {5, "second client", 1}, {214, "meta moves", 1}, {19, "hang at a step", 19}}}},
+	"a file is written again whose cells the table had": {"is gone since this command found it", schedule{Order: 0x5, Faults: []fault{{0, "meta moves", 0}, {189, "hang at a step", 12}, {5, "second client", 1}, {214, "meta moves", 2}, {19, "hang at a step", 19}}}},
 	// A server that hung with a request takes a file while the next command, which had to write another file again, is about
 	// to load. The command said that the file was gone, and to use --force.
-	"a file is taken after another was written again": {"is gone since the interrupted load was recovered", schedule{Order: 1, Faults: []fault{{262, "hang", 2}, {259, "kill at a step", 1}, {6, "second client", 1}}}},
+	"a file is taken after another was written again": {"is gone since the interrupted load was recovered", schedule{Order: 1, Faults: []fault{{0, "meta moves", 0}, {262, "hang", 2}, {259, "kill at a step", 1}, {6, "second client", 1}}}},
 	// A server that hung takes files while the table is disabled and enabled. The next command called them lost, and did not
 	// open their region again.
-	"files are taken while the table is enabled": {"can't be opened again now", schedule{Faults: []fault{{97, "disable and enable", 0}, {32, "meta moves", 0}, {39, "hang", 11}}}},
+	"files are taken while the table is enabled": {"can't be opened again now", schedule{Faults: []fault{{97, "disable and enable", 0}, {32, "meta moves", 1}, {39, "hang", 11}}}},
 	// An HBase 1 without staging folders: a directory's load of the same files takes one while a job looks at who may take it.
-	"a file is taken before its right is checked": {"which is dead", schedule{Way: 2, Faults: []fault{{124, "hang", 6}, {181, "second client", 1}, {3, "hang at a step", 12}, {5, "hang", 7}}}},
+	"a file is taken before its right is checked": {"which is dead", schedule{Way: 2, Faults: []fault{{0, "meta moves", 0}, {124, "hang", 6}, {181, "second client", 1}, {3, "hang at a step", 12}, {5, "hang", 7}}}},
 }
 
 // TestFoundSchedules plays the schedules that were found. For one that has lost its way it looks for the same faults at other
@@ -1092,8 +1132,8 @@ func TestFoundSchedules(t *testing.T) {
 			continue
 		}
 		moved, rng := f.schedule, rand.New(rand.NewPCG(1, 1))
-		instead := "nor do 2000 similar ones"
-		for range 2000 {
+		instead := "nor do 300 similar ones"
+		for range 300 {
 			moved.Faults = slices.Clone(f.Faults)
 			for i := range moved.Faults {
 				moved.Faults[i].At = max(0, moved.Faults[i].At+rng.IntN(160)-80)
@@ -1195,6 +1235,7 @@ func TestEveryFault(t *testing.T) {
 	}
 	part, of := partOf(t, 600)
 	n, begun := 0, time.Now()
+	played, missed := map[string]int{}, map[string]int{} // by kind of fault
 	for i := range ways * len(commands) {
 		sch := schedule{Way: i / len(commands), Command: i % len(commands)}
 		undisturbed := mustBeRight(t, b, sch)
@@ -1203,10 +1244,18 @@ func TestEveryFault(t *testing.T) {
 			if i%of == part {
 				n++
 				sch.Faults = []fault{f}
-				mustBeRight(t, b, sch)
+				if played[f.Do]++; len(mustBeRight(t, b, sch).todo) > 0 {
+					missed[f.Do]++
+				}
 			}
 		}
 	}
+	for name, n := range missed {
+		if n > 20 && n == played[name] {
+			t.Errorf("no fault %q came to pass, in %d schedules", name, n)
+		}
+	}
+	t.Logf("faults played: %v; that did not come to pass: %v", played, missed)
 	t.Logf("part %d of %d: %d schedules, %.0f an hour", part+1, of, n, float64(n)/time.Since(begun).Hours())
 }
 
@@ -1226,7 +1275,10 @@ func TestEveryPairOfFaults(t *testing.T) {
 	firsts := faultsWith(undisturbed.trace[:undisturbed.callsToDone], 0, before)
 	seconds := func(first fault) []fault {
 		s := mustBeRight(t, b, schedule{Faults: []fault{first}})
-		return faultsWith(s.trace[first.At+1:max(s.callsToDone, first.At+1)], first.At+1, after)
+		if s.callsToDone <= first.At {
+			t.Fatalf("%v: the command was done after %d calls", first, s.callsToDone)
+		}
+		return faultsWith(s.trace[first.At+1:s.callsToDone], first.At+1, after)
 	}
 	if os.Getenv("BULKLOAD_PART") == "" {
 		random, rounds := testrand.New(t), 8
@@ -1294,12 +1346,13 @@ func TestSearch(t *testing.T) {
 	states := map[string]int{}
 	begun, played := time.Now(), 0
 	var wrong *schedule
+	kind := "" // of what is wrong
 	defer func() {
 		t.Logf("%d schedules, %.0f an hour; states reached: %v", played, float64(played)/time.Since(begun).Hours(), states)
 		if isLong && wrong != nil {
 			again := 0
 			for range 100 {
-				if playSchedule(t, b, *wrong).wrong != "" {
+				if kindOfWrong.FindString(playSchedule(t, b, *wrong).wrong) == kind {
 					again++
 				}
 			}
@@ -1316,9 +1369,9 @@ func TestSearch(t *testing.T) {
 			}
 		}
 		if s.wrong != "" {
-			wrong = &sch
+			wrong, kind = &sch, kindOfWrong.FindString(s.wrong)
 			rt.Log(s.failure(sch))
-			rt.Fatal(kindOfWrong.FindString(s.wrong)) // without what differs each time, so that rapid knows it again
+			rt.Fatal(kind) // without what differs each time, so that rapid knows it again
 		}
 	})
 	if n := flag.Lookup("rapid.checks").Value.String(); isLong && n != fmt.Sprint(played) {
@@ -1403,7 +1456,7 @@ func TestSearchIsRepeatable(t *testing.T) {
 			differ++
 		}
 	}
-	if differ > max(1, 3*n/100) { // on average one in 200
+	if differ > max(1, 6*n/100) { // on average one in 200
 		t.Errorf("%d of %d schedules are not repeated", differ, n)
 	}
 }

@@ -210,6 +210,22 @@ func createsOnlyNewFiles(t *testing.T, fsys FS, dir string) {
 	}
 }
 
+// showsNothingUnfinished: a file that is being written exists, and is empty. That is so on HDFS, where the NameNode learns
+// of a block when it is finished, and not on a local disk.
+func showsNothingUnfinished(t *testing.T, fsys FS, dir string) {
+	name := path.Join(dir, "f")
+	w, err := fsys.Create(name, 0)
+	check(t, err)
+	_, err = w.Write(noise(3 * writeBuffer / 2))
+	check(t, err)
+	st, err := fsys.Stat(name)
+	check(t, err)
+	if got := read(t, fsys, name); len(got) > 0 || st.Size > 0 {
+		t.Errorf("of a file that is being written, %d bytes are read, and its size is %d", len(got), st.Size)
+	}
+	check(t, w.Close())
+}
+
 func abortLeavesNothing(t *testing.T, fsys FS, dir string) {
 	for _, size := range []int{0, 10, 1 << 20} {
 		name := path.Join(dir, "f")
@@ -367,6 +383,13 @@ func refusesRelativeNames(t *testing.T, fsys FS, dir string) {
 	wants(t, err, ErrRelative)
 	wants(t, fsys.Rename("f", path.Join(dir, "g")), ErrRelative)
 	wants(t, fsys.Rename(path.Join(dir, "g"), "f"), ErrRelative)
+	wants(t, fsys.Replace("f", path.Join(dir, "g")), ErrRelative)
+	wants(t, fsys.Replace(path.Join(dir, "g"), "f"), ErrRelative)
+	_, err = fsys.Stat("f")
+	wants(t, err, ErrRelative)
+	_, err = fsys.ReadDir("f")
+	wants(t, err, ErrRelative)
+	wants(t, fsys.Remove("f"), ErrRelative)
 	wants(t, fsys.MkdirAll("", 0), ErrRelative)
 	wants(t, fsys.RemoveAll("f"), ErrRelative)
 }

@@ -1,4 +1,7 @@
 package storage
 
-// Conforms is for the test of the simulated disk, whose package uses this one.
-var Conforms = conforms
+// These are for the test of the simulated disk, whose package uses this one.
+var (
+	Conforms               = conforms
+	ShowsNothingUnfinished = showsNothingUnfinished
+)

@@ -48,6 +48,7 @@ func siteOf(t *testing.T, c *testcluster.Cluster) *siteconf.Conf {
 func TestHDFS(t *testing.T) {
 	fsys, root := onHDFS(t, siteOf(t, testcluster.Use(t)))
 	conforms(t, fsys, root)
+	showsNothingUnfinished(t, fsys, root)
 }
 
 // TestHDFSManyBlocks: a file of several blocks uses code that a file of one block does not.

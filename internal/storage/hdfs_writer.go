@@ -83,7 +83,7 @@ func (w *hdfsWriter) complete() error {
 	}
 }
 
-// explain is hdfsFS.explain, but attributes any error to a DataNode that is neither the NameNode's nor final.
+// explain is hdfsFS.explain, but blames a DataNode for every error that is neither final nor from the NameNode.
 func (w *hdfsWriter) explain(op string, err error) error {
 	cause := rootCause(err)
 	var remote hdfs.Error
@@ -106,8 +106,8 @@ func (w *hdfsWriter) explain(op string, err error) error {
 
 // isLeaseLost reports whether the NameNode no longer has the file that is being written, which it knows by its id, or
 // has closed it. It closes files 20 minutes after their writer's last sign of life, for example if the process was
-// stopped (FSNamesystem.checkLease, LeaseManager.checkLeases). Of the last block of such a file it says that it does
-// not exist, or is not being written (FSNamesystem.checkUCBlock).
+// stopped (FSNamesystem.checkLease, LeaseManager.checkLeases). Then it says that the file's last block does not
+// exist, or is not under construction (FSNamesystem.checkUCBlock).
 func isLeaseLost(err error) bool {
 	var remote hdfs.Error
 	if !errors.As(err, &remote) {

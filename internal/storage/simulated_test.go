@@ -9,5 +9,7 @@ import (
 
 // TestSimulatedDisk: the simulated HDFS keeps the promises that the real one keeps in TestHDFS.
 func TestSimulatedDisk(t *testing.T) {
-	storage.Conforms(t, simcluster.NewDisk().FS("tina"), "/tmp")
+	fsys := simcluster.NewDisk().FS("tina")
+	storage.Conforms(t, fsys, "/tmp")
+	storage.ShowsNothingUnfinished(t, fsys, "/tmp")
 }

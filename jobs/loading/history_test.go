@@ -1,6 +1,7 @@
 package loading
 
 import (
+	"cmp"
 	"testing"
 
 	"bulkload/internal/errcode"
@@ -67,17 +68,19 @@ func TestALaterRunIsNotUndone(t *testing.T) {
 		onChange options.OnChange
 		code     errcode.Code
 	}{
-		"another run":         {ledger.Entry{Run: "another", Files: file}, "", "", errcode.LoadOther},
-		"its own":             {ledger.Entry{Run: "run", Files: file}, "", "", ""},
-		"the one it corrects": {ledger.Entry{Run: "another", Files: file}, "another", "", ""},
-		"an empty run":        {ledger.Entry{Run: "another"}, "", "", ""},
-		"as the command says": {ledger.Entry{Run: "another", Files: file}, "", options.Reload, ""},
+		"another run":          {ledger.Entry{Run: "another", Files: file}, "", "", errcode.LoadOther},
+		"one that is not done": {ledger.Entry{Run: "another", Files: file, State: ledger.Loading}, "", "", errcode.LoadOther},
+		"its own":              {ledger.Entry{Run: "run", Files: file}, "", "", ""},
+		"the one it corrects":  {ledger.Entry{Run: "another", Files: file}, "another", "", ""},
+		"an empty run":         {ledger.Entry{Run: "another"}, "", "", ""},
+		"as the command says":  {ledger.Entry{Run: "another", Files: file}, "", options.Reload, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			simulated(t, func(s *simulation) {
 				m := s.out.Manifest
 				m.Run.ID, m.Corrects, s.out.Options.OnChange = "run", c.corrects, c.onChange
-				c.entry.State, c.entry.Table, c.entry.Date, c.entry.JobHash = ledger.Loaded, "t", m.Run.Date, m.JobHash
+				c.entry.State = cmp.Or(c.entry.State, ledger.Loaded)
+				c.entry.Table, c.entry.Date, c.entry.JobHash = "t", m.Run.Date, m.JobHash
 				c.entry.Counts, c.entry.Inputs = []byte("{}"), []byte("[]")
 				s.do(s.ledger.Write(&c.entry))
 				_, err := s.load(s.loader())

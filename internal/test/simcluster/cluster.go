@@ -43,7 +43,7 @@ import (
 type Cluster struct {
 	mu         sync.Mutex
 	servers    []*server // the first is the master's
-	metaServer *server   // has hbase:meta: the master, unless it is moved
+	metaServer *server   // has hbase:meta: the first region server, unless it is moved
 	tables     map[string]*table
 	snapshots  map[string]*table // each is a copy
 	denyMoves  bool
@@ -61,6 +61,7 @@ type Cluster struct {
 	clients    int
 	metaLag    time.Duration  // see LagMeta
 	folders    int            // staging folders that were made
+	lost       []cell.Cell    // see Lost
 	states     map[string]int // see reach
 	way        hbase.LoadWay  // see Old
 	timers     atomic.Int64   // see After
@@ -143,7 +144,7 @@ func New(servers int) *Cluster {
 	for i := range servers + 1 {
 		c.servers = append(c.servers, &server{host: fmt.Sprint("server", i), startCode: c.now()})
 	}
-	c.metaServer = c.servers[0]
+	c.metaServer = c.servers[1]
 	return c
 }
 
@@ -316,11 +317,12 @@ func (c *Cluster) open(r *region, s *server) {
 		s = c.servers[1+c.opened%(len(c.servers)-1)]
 		c.opened++
 	}
-	if !s.alive() || !c.metaServer.alive() {
-		if s = c.after(s); s == nil || !c.metaServer.alive() {
-			r.open = false
-			return
-		}
+	if !s.alive() {
+		s = c.after(s)
+	}
+	if s == nil || c.servers[0].down || !c.metaServer.alive() { // see openHomeless
+		r.open = false
+		return
 	}
 	c.adopt(r)
 	r.seq++ // the log's marker of the opening

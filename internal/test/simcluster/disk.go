@@ -18,7 +18,7 @@ import (
 	"bulkload/internal/storage"
 )
 
-// Disk is an HDFS that exists only in memory, as a NameNode shows it: files grow while they are written, a rename is
+// Disk is an HDFS that exists only in memory, as a NameNode shows it: a file is empty until it is closed, a rename is
 // one step, and in safe mode nothing changes. Clients use it through Client.FS; what people and HBase do to it are
 // calls of methods, which never fail for want of a NameNode.
 type Disk struct {
@@ -38,8 +38,14 @@ type node struct {
 	owner  string
 	perm   fs.FileMode
 	writer *Client // that has the file open; nil: it is closed
-	// written is what its writer had written before it was killed. Readers see it when the lease ends.
-	written []byte
+	// written is what DataNodes have of an open file. The NameNode does not know of it before the file is closed.
+	written   []byte
+	abandoned bool // its writer was killed
+}
+
+// close ends the writing of a file.
+func (n *node) close() {
+	n.data, n.written, n.writer, n.time = n.written, nil, nil, time.Now()
 }
 
 // lease is how long the NameNode waits for a writer that is gone, before it closes the file
@@ -59,7 +65,7 @@ func (d *Disk) Copy() *Disk {
 	same := NewDisk()
 	for name, n := range d.nodes {
 		one := *n
-		one.writer, one.written = nil, nil
+		one.writer, one.written, one.abandoned = nil, nil, false
 		same.nodes[name] = &one
 	}
 	return same
@@ -113,7 +119,7 @@ func (d *Disk) CopyFile(name, other string) error {
 	}
 	if err == nil {
 		same := *n
-		same.writer, same.written = nil, nil
+		same.writer, same.written, same.abandoned = nil, nil, false
 		d.nodes[other] = &same
 	}
 	return err
@@ -134,33 +140,33 @@ func (d *Disk) Restore(folder string, from *Disk) error {
 	return nil
 }
 
-// abandon cuts the files that a client has open to nothing, because the NameNode does not know the length of their last
-// block. When their lease ends, it asks the DataNodes, and closes the files with what they have.
+// abandon leaves the files that a client has open to the NameNode, which closes them when their lease ends.
 func (d *Disk) abandon(writer *Client) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, n := range d.nodes {
-		if n.writer == writer && n.written == nil {
-			n.written, n.data = n.data, nil
+		if n.writer == writer && !n.abandoned {
+			n.abandoned = true
 			time.AfterFunc(lease, func() { d.endLease(n) })
 		}
 	}
 }
 
 // endLeases closes the files that a client has open, after it has been stopped for so long that the NameNode takes it for
-// gone. It reports whether there was one.
-func (d *Disk) endLeases(writer *Client) (closed bool) {
+// gone. It reports whether there was one, and whether the NameNode can close files now.
+func (d *Disk) endLeases(writer *Client) (closed, able bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.endsLeases() {
-		return false // if that lasts, the client comes in time
+		return false, false
 	}
 	for _, n := range d.nodes {
-		if n.writer == writer && n.written == nil {
-			n.writer, n.time, closed = nil, time.Now(), true
+		if n.writer == writer && !n.abandoned {
+			n.close()
+			closed = true
 		}
 	}
-	return closed
+	return closed, true
 }
 
 // endsLeases reports whether the NameNode can close files, for which it needs the DataNodes.
@@ -173,7 +179,7 @@ func (d *Disk) endLease(n *node) {
 		time.AfterFunc(time.Minute, func() { d.endLease(n) })
 		return
 	}
-	n.data, n.written, n.writer, n.time = n.written, nil, nil, time.Now()
+	n.close()
 }
 
 // FS is the disk as a user sees it, past the gate: a function given to Watch may use it.
@@ -402,31 +408,53 @@ func (f clientFS) Create(name string, perm fs.FileMode) (w storage.FileWriter, e
 	return w, nil
 }
 
-// fileWriter writes a file. Its content can be seen as it grows, under whatever name the file has by then.
+// buffer is how much the real writer collects before it sends something to a DataNode, in bytes.
+const buffer = 128 << 10
+
+// fileWriter writes a file, under whatever name the file has by then. It ends like the real writer: after a failure it
+// fails again, and Abort removes what has the name now.
 type fileWriter struct {
-	fs      clientFS
-	name    string
-	node    *node
-	done    bool // complete
-	aborted bool
-	lost    bool // the file is no longer this writer's
+	fs     clientFS
+	name   string
+	node   *node
+	text   []byte
+	closed bool
+	err    error // of the first call that failed
 }
 
 func (w *fileWriter) Write(b []byte) (int, error) {
-	if err := w.fs.disk.checkDataNodes("write", w.name); err != nil {
-		return 0, fmt.Errorf("%w: %w", storage.ErrDataNode, err)
+	if w.closed {
+		return 0, w.failed(fs.ErrClosed)
 	}
-	w.fs.disk.mu.Lock()
-	defer w.fs.disk.mu.Unlock()
+	if w.err != nil {
+		return 0, w.err
+	}
+	w.text = append(w.text, b...)
+	w.err = w.send(len(w.text) / buffer * buffer)
+	return len(b), w.err
+}
+
+func (w *fileWriter) failed(err error) error {
+	return &fs.PathError{Op: "write", Path: w.name, Err: err}
+}
+
+// send sends the text's first n bytes to DataNodes, unless they have them already.
+func (w *fileWriter) send(n int) error {
+	d := w.fs.disk
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	switch {
-	case w.done || w.aborted || w.fs.client.isDead():
-		return 0, &fs.PathError{Op: "write", Path: w.name, Err: fs.ErrClosed}
+	case w.fs.client.isDead():
+		return w.failed(errKilled)
+	case n == len(w.node.written):
+		return nil
+	case d.mute:
+		return w.failed(fmt.Errorf("%w: %w", storage.ErrDataNode, unavailable("no DataNode answers")))
 	case w.node.writer != w.fs.client:
-		w.lost = true
-		return 0, fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrLeaseLost)
+		return w.failed(fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrLeaseLost))
 	}
-	w.node.data = append(slices.Clip(w.node.data), b...)
-	return len(b), nil
+	w.node.written = slices.Clip(w.text[:n])
+	return nil
 }
 
 // has reports whether the file still exists, perhaps by another name: a writer completes the file that it has opened
@@ -441,30 +469,34 @@ func (d *Disk) has(file *node) bool {
 }
 
 func (w *fileWriter) Close() error {
-	switch {
-	case w.done:
-		return nil
-	case w.aborted:
-		return fs.ErrClosed
+	if w.closed || w.err != nil {
+		return w.err
 	}
-	return w.fs.do("complete", w.name, true, func(d *Disk, name string) error {
-		if w.lost = !d.has(w.node) || w.node.writer != w.fs.client; w.lost {
+	w.closed = true
+	if w.err = w.send(len(w.text)); w.err != nil {
+		return w.err
+	}
+	w.err = w.fs.do("complete", w.name, true, func(d *Disk, _ string) error {
+		if !d.has(w.node) || w.node.writer != w.fs.client {
 			return fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrLeaseLost)
 		}
-		w.node.writer, w.node.time, w.done = nil, time.Now(), true
+		w.node.close()
 		return nil
 	})
+	return w.err
 }
 
+var errAborted = errors.New("writing was given up")
+
 func (w *fileWriter) Abort() error {
-	if w.done || w.aborted {
+	if w.closed && w.err == nil || errors.Is(w.err, errAborted) {
 		return nil
 	}
-	w.aborted = true
-	if w.lost {
+	lost := errors.Is(w.err, storage.ErrLeaseLost)
+	w.closed, w.err = true, w.failed(errAborted)
+	if lost {
 		return nil
 	}
-	// Like the real writer it removes what has the name now.
 	return storage.RemoveIfThere(w.fs, w.name)
 }
 
@@ -517,7 +549,10 @@ func (f clientFS) Rename(from, to string) error {
 }
 
 func (f clientFS) Replace(from, to string) error {
-	return f.do("replace", to, true, func(d *Disk, to string) error { return d.move(from, to, true) })
+	if !path.IsAbs(from) {
+		return &fs.PathError{Op: "replace", Path: from, Err: storage.ErrRelative}
+	}
+	return f.do("replace", to, true, func(d *Disk, to string) error { return d.move(path.Clean(from), to, true) })
 }
 
 func (f clientFS) Remove(name string) error {

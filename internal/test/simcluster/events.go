@@ -67,7 +67,10 @@ func (c *Cluster) disable(t *table) {
 
 // closable is an error if one of the regions can't be closed now, or hbase:meta can't be written.
 func (c *Cluster) closable(regions []*region) error {
-	if !c.metaServer.alive() {
+	switch {
+	case c.servers[0].down:
+		return errors.New("the master does not answer")
+	case !c.metaServer.alive():
 		return errors.New("the server of hbase:meta does not answer")
 	}
 	for _, r := range regions {
@@ -152,6 +155,9 @@ func (c *Cluster) Truncate(name string, preserve bool) error {
 // TruncateRegion makes the region of a row empty. It keeps its name, and its sequence numbers begin again.
 func (c *Cluster) TruncateRegion(name string, row []byte) error {
 	return c.changeRegion(name, row, 1, func(t *table, i int) error {
+		if c.way != hbase.StagedLoad {
+			return errors.New("a region can't be truncated before HBase 2.6")
+		}
 		r := t.regions[i]
 		r.stores, r.orphans, r.seq = map[string][]file{}, map[string][]file{}, 1
 		c.open(r, r.server)
@@ -374,6 +380,13 @@ func (c *Cluster) Stored(name string) (cells []cell.Cell) {
 		}
 	}
 	return cells
+}
+
+// Lost returns the cells of the files that region servers have moved into regions which were replaced meanwhile.
+func (c *Cluster) Lost() []cell.Cell {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.lost)
 }
 
 // OnDisk returns the cells of the HFiles on the cluster's disk that a function selects by their paths.

@@ -314,21 +314,29 @@ func (cl *Client) Stop(d time.Duration) bool {
 	arrived := g.arrived
 	g.mu.Unlock()
 	cl.mu.Lock()
-	if cl.stopped > 0 {
+	if cl.dead || cl.stopped > 0 {
 		cl.mu.Unlock()
 		return false
 	}
 	cl.stopped = arrived
 	cl.mu.Unlock()
+	var endLeases func()
+	endLeases = func() {
+		cl.mu.Lock()
+		still := cl.stopped == arrived
+		cl.mu.Unlock()
+		if !still {
+			return
+		}
+		switch closed, able := cl.cluster.disk.endLeases(cl); {
+		case !able:
+			cl.cluster.After(time.Minute, endLeases)
+		case closed:
+			cl.cluster.locked(func() { cl.cluster.reach("a lease ends while its writer is stopped") })
+		}
+	}
 	if d > lease {
-		cl.cluster.After(lease, func() {
-			cl.mu.Lock()
-			still := cl.stopped == arrived
-			cl.mu.Unlock()
-			if still && cl.cluster.disk.endLeases(cl) {
-				cl.cluster.locked(func() { cl.cluster.reach("a lease ends while its writer is stopped") })
-			}
-		})
+		cl.cluster.After(lease, endLeases)
 	}
 	cl.cluster.After(d, func() {
 		cl.mu.Lock()

@@ -29,7 +29,7 @@ func (s *server) isHung() bool { return s.hung.Load() }
 // alive reports whether a server can open regions.
 func (s *server) alive() bool { return !s.down && !s.isHung() && s.stale == nil }
 
-// Hang stops the process of the i-th region server, counted from 0, and continues it after d, unless Wake does earlier.
+// Hang stops the process of the i-th region server, counted from 0, and resumes it after d, unless Wake resumes it earlier.
 // After more than session its regions are open elsewhere by then. It serves them for a moment all the same, even to
 // readers and loads that came to it before; then it ends, and is started again. It reports whether the process was alive.
 func (c *Cluster) Hang(i int, d time.Duration) bool {
@@ -58,7 +58,7 @@ func (c *Cluster) Hang(i int, d time.Duration) bool {
 	return true
 }
 
-// Wake continues all processes that hang. It reports whether there was one.
+// Wake resumes all processes that hang. It reports whether there was one.
 func (c *Cluster) Wake() (woken bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,8 +95,8 @@ func (c *Cluster) Crash(i int) bool {
 	return true
 }
 
-// CrashMaster ends the master's process, and starts it again after d. Until then nobody answers for it, nor for hbase:meta
-// if the master has that. It reports whether the process was alive.
+// CrashMaster ends the master's process, and starts it again after d. Until then no region is opened. It reports whether
+// the process was alive.
 func (c *Cluster) CrashMaster(d time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,11 +109,15 @@ func (c *Cluster) CrashMaster(d time.Duration) bool {
 	return true
 }
 
-// MoveMeta moves hbase:meta to the i-th region server, counted from 0.
+// MoveMeta moves hbase:meta to the i-th region server, counted from 0, or to the master if i is -1, where it is on
+// clusters with hbase.balancer.tablesOnMaster.
 func (c *Cluster) MoveMeta(i int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.regionServer(i)
+	s := c.servers[0]
+	if i >= 0 {
+		s = c.regionServer(i)
+	}
 	if !s.alive() || !c.metaServer.alive() {
 		return errors.New("a server does not answer")
 	}
@@ -155,6 +159,9 @@ func (c *Cluster) end(s *server) {
 
 func (c *Cluster) start(s *server) {
 	s.down, s.expired, s.startCode = false, false, c.now()
+	if c.metaServer.expired && s != c.servers[0] {
+		c.metaServer = s
+	}
 	c.openHomeless()
 }
 
@@ -167,8 +174,8 @@ func (c *Cluster) expire(s *server) {
 		if !s.down {
 			s.staleMeta = c.meta()
 		}
-		if c.metaServer = c.after(s); c.metaServer == nil {
-			c.metaServer = c.servers[0]
+		if next := c.after(s); next != nil {
+			c.metaServer = next
 		}
 	}
 	for _, t := range c.ordered() {
@@ -187,7 +194,8 @@ func (c *Cluster) expire(s *server) {
 	c.openHomeless()
 }
 
-// openHomeless opens the regions of enabled tables that no server has open, if a server is alive.
+// openHomeless opens the regions of enabled tables that no server has open, if a server and the master are alive, and
+// that of hbase:meta.
 func (c *Cluster) openHomeless() {
 	for _, t := range c.ordered() {
 		for _, r := range t.regions {

@@ -275,6 +275,14 @@ func (l *requested) commit(family, from string, cells []cell.Cell) error {
 		}
 	}
 	f := newFile(cells, l.seq)
+	switch {
+	case now == nil && c.isParent(name):
+		c.lost = append(c.lost, cells...)
+		c.reach("a file is moved into a region that was split")
+	case now == nil: // the server makes its folder again
+		c.lost = append(c.lost, cells...)
+		c.reach("a file is moved into a region that was merged, or whose table is another")
+	}
 	if err := c.disk.checkDataNodes("read", from); err != nil { // it can't be opened
 		if now != nil {
 			now.orphans[family] = append(now.orphans[family], f)
@@ -285,12 +293,7 @@ func (l *requested) commit(family, from string, cells []cell.Cell) error {
 	if as != nil {
 		as.stores[family] = append(as.stores[family], f)
 	}
-	switch {
-	case now == nil && c.isParent(name):
-		c.reach("a file is moved into a region that was split")
-	case now == nil: // the server makes its folder again
-		c.reach("a file is moved into a region that was merged, or whose table is another")
-	case now != as:
+	if now != nil && now != as {
 		c.reach("a file is moved into a region that is open elsewhere")
 		now.orphans[family] = append(now.orphans[family], f)
 	}

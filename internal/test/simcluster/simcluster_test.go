@@ -384,8 +384,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestDataNodes: what a killed client wrote into an open file can be read only when its lease has ended, nothing can be
-// read or written while no DataNode answers, and a client can't complete a file after its lease.
+// TestDataNodes: what a killed client sent of an open file can be read only when its lease has ended, nothing can be
+// read or written while no DataNode answers, and a client can't complete a file after its lease, even if the NameNode
+// could not end it in time.
 func TestDataNodes(t *testing.T) {
 	in(t, func(w *world) {
 		disk := simcluster.NewDisk()
@@ -393,7 +394,8 @@ func TestDataNodes(t *testing.T) {
 		killed := w.sim.Client("tina", func() {})
 		f, err := killed.FS().Create("/f", 0o600)
 		w.do(err)
-		_, err = f.Write([]byte("text"))
+		const sent = 128 << 10 // of what the client writes
+		_, err = f.Write(make([]byte, sent+1))
 		w.do(err)
 		killed.Kill()
 		read := func() string {
@@ -403,7 +405,7 @@ func TestDataNodes(t *testing.T) {
 			if err != nil {
 				return fmt.Sprint(errors.Is(err, storage.ErrUnavailable))
 			}
-			return string(text)
+			return fmt.Sprint(len(text))
 		}
 		got := []string{read()}
 		time.Sleep(20 * time.Minute)
@@ -411,12 +413,14 @@ func TestDataNodes(t *testing.T) {
 		got = append(got, read())
 		disk.Mute(true)
 		got = append(got, read())
-		if want := []string{"", "text", "true"}; !slices.Equal(got, want) {
+		if want := []string{"0", fmt.Sprint(sent), "true"}; !slices.Equal(got, want) {
 			w.Errorf("read %q, want %q", got, want)
 		}
 		f, err = disk.FS("tina").Create("/g", 0o600)
 		w.do(err)
-		if _, err := f.Write([]byte("text")); !errors.Is(err, storage.ErrUnavailable) {
+		_, err = f.Write([]byte("text")) // is collected
+		w.do(err)
+		if err := f.Close(); !errors.Is(err, storage.ErrDataNode) {
 			w.Errorf("a write without DataNodes: %v", err)
 		}
 		disk.Mute(false)
@@ -425,7 +429,11 @@ func TestDataNodes(t *testing.T) {
 		stopped := w.sim.Client("tina", func() {})
 		f, err = stopped.FS().Create("/h", 0o600)
 		w.do(err)
-		stopped.Stop(21 * time.Minute)
+		_, err = f.Write([]byte("text"))
+		w.do(err)
+		w.sim.After(15*time.Minute, func() { disk.Away(true) })
+		w.sim.After(25*time.Minute, func() { disk.Away(false) })
+		stopped.Stop(30 * time.Minute)
 		if err := f.Close(); !errors.Is(err, storage.ErrLeaseLost) {
 			w.Errorf("a file is completed after its lease: %v", err)
 		}

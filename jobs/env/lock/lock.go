@@ -141,13 +141,13 @@ func (l *DirectoryLock) create() error {
 	if err == nil {
 		return nil
 	}
-	moved, removed := errors.Is(err, storage.ErrLeaseLost), make(chan struct{})
+	if errors.Is(err, storage.ErrLeaseLost) {
+		go func() { _ = w.Abort() }() // removes nothing, because the file is another run's, but may wait for a DataNode
+		return fmt.Errorf("%w: %v", errMovedAway, err)
+	}
+	moved, removed := false, make(chan struct{})
 	go func() { // if a file system is down, this may fail only after minutes
 		defer close(removed)
-		if moved {
-			_ = w.Abort() // removes nothing, because the file is not the writer's
-			return
-		}
 		held, unread := l.read(l.name())
 		if moved = unread == nil && !held.blank() && held.Token != l.me.Token; !moved {
 			_ = w.Abort()
