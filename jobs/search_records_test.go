@@ -131,7 +131,7 @@ func (s *search) checkRecords() {
 			s.wrong = fmt.Sprintf("a record is replaced by one that lacks something: %s (%s) by one (%s) without %s", name, before.state, r.state, r.lacks(before, s.input > 0))
 		}
 		if r != nil {
-			s.checkBefore(name, r)
+			s.checkBefore(name, r, s.records[name])
 			r = r.with(s.records[name])
 		}
 		s.records[name] = r
@@ -155,10 +155,15 @@ func (r *record) with(before *record) *record {
 
 // checkBefore checks what a record says of cells that the table had before the load: these, or newer ones that hide them.
 // A file's own cells may be among them: a server that hung may take the file for an earlier command just before this one
-// looks. Then they no longer prove that the file was loaded.
-func (s *search) checkBefore(name string, r *record) {
+// looks. Then they no longer prove that the file was loaded. Nor do those of a file that is written again with other rows.
+func (s *search) checkBefore(name string, r, before *record) {
 	var stored []cell.Cell
 	for _, f := range r.files {
+		if before != nil && slices.ContainsFunc(before.files, func(g ledger.LoadedFile) bool {
+			return g.URI == f.URI && (g.FirstRow != f.FirstRow || g.LastRow != f.LastRow || slices.Equal(g.Probes, f.Probes))
+		}) {
+			continue
+		}
 		for _, p := range f.Probes {
 			if !p.Before || s.everHarmed {
 				continue

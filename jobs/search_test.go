@@ -923,7 +923,7 @@ func (s *search) judge(err error, command string, input int) {
 		s.wrong = fmt.Sprintf("ends with code %s although another try may help: %v", failure.CodeOf(err), err)
 	}
 	if s.wrong == "" {
-		s.wrong = s.misplaced(err, cells)
+		s.wrong = s.misplaced(err, lost)
 	}
 	if lost := s.sim.Unreadable("t", 0, s.old); s.wrong == "" && !s.everHarmed && len(lost) > 0 {
 		s.wrong = fmt.Sprintf("the table has lost what it had before: row %s:%s", lost[0].Row, lost[0].Family)
@@ -953,11 +953,13 @@ func (s *search) mayEnd(err error, command string, input int) bool {
 	return false
 }
 
-// misplaced says which of the cells is neither in the table's folders nor in a file that somebody knows, or is in two such
-// files, which only happens while files are cut; or that the table has a cell that nobody loaded.
-func (s *search) misplaced(err error, cells []cell.Cell) string {
-	// Without the timestamp, because a compaction forgets cells that the next night has again.
-	key := func(c cell.Cell) string { return fmt.Sprintf("%s/%s/%s/%s", c.Row, c.Family, c.Qualifier, c.Value) }
+// misplaced says which of the cells that can't be read is neither in the table's folders nor in a file that somebody knows;
+// that a cell is in two such files, which only happens while files are cut; or that the table has a cell that nobody
+// loaded.
+func (s *search) misplaced(err error, unreadable []cell.Cell) string {
+	key := func(c cell.Cell) string {
+		return fmt.Sprintf("%s/%s/%s/%d/%s", c.Row, c.Family, c.Qualifier, c.Timestamp, c.Value)
+	}
 	exists := map[string]bool{} // a cell that somebody loads; true: in the table's folders or in a file
 	for _, c := range slices.Concat(s.base.cells[0], s.base.cells[1], s.base.cells[nextNight], s.old) {
 		exists[key(c)] = false
@@ -971,18 +973,17 @@ func (s *search) misplaced(err error, cells []cell.Cell) string {
 	copies := map[bool]string{true: searchOutput, false: searchDirectory}[s.kind == "load"] // that s.kind does not load
 	inFile := map[string]bool{}
 	for _, c := range s.sim.OnDisk(func(name string) bool { return !storage.Below(copies, name) && s.isKnown(name, err) }) {
-		at := fmt.Sprint(key(c), c.Timestamp)
-		if inFile[at] && s.splits == 0 && !s.everHarmed {
+		if inFile[key(c)] && s.splits == 0 && !s.everHarmed {
 			return "in two files that somebody knows: " + key(c)
 		}
-		exists[key(c)], inFile[at] = true, true
+		exists[key(c)], inFile[key(c)] = true, true
 	}
 	// A job writes a file again that a server has moved into a region which was replaced meanwhile. The files of a
 	// directory can't be written again.
 	for _, c := range s.sim.Lost() {
 		exists[key(c)] = true
 	}
-	for _, c := range cells {
+	for _, c := range unreadable {
 		if !exists[key(c)] && !s.harmed && s.input == 0 {
 			return "neither in the table nor in a file that somebody knows: " + key(c)
 		}
@@ -1098,6 +1099,9 @@ var found = map[string]struct {
 	// A server that hung takes a file for a command that was killed, just before the next one looks which cells the table
 	// has, so they prove nothing when its region has been opened again. The search said that another try would help.
 	"a file is taken before its cells are looked for": {"so it is not certain", schedule{Command: 1, Faults: []fault{{0, "meta moves", 0}, {0, "hang", 4}, {0, "hang", 0}, {4, "lose", 0}, {2, "delay", 0}, {99, "hang", 3}, {120, "kill", 0}}}},
+	// A file is written again with other rows, because its region was split. Cells that the table had before proved the new
+	// one until the table had been asked, while a server could still take it by the request for the old one.
+	"a file is written again with other rows": {"4 of 6 files are in the table", schedule{Order: 0x30a0edf6, Before: 2, Faults: []fault{{1, "hang", 0}, {11, "crash", 1}, {171, "split", 17}, {174, "refuse", 3}, {6, "cut", 0}, {5, "refuse", 4}}}},
 	// Another client's command ends after the correction.
 	"another client comes after a correction": {"another client, correct of input 0, ends: the input has changed", schedule{Order: 3, Command: 2, Faults: []fault{{7, "delay", 1}, {0, "hang", 0}, {7, "lose", 0}, {6, "second client", 0}, {38, "split", 1}}}},
 	// The NameNode answers an hour late while the lock is written. Another client took the lock, which was empty, for that

@@ -161,9 +161,9 @@ func (m *Manifest) LoadedTwin(f *hfiles.FileMeta) *hfiles.FileMeta {
 	return m.twins.find(m.LoadedBefore, f)
 }
 
-// Rewrite records that a file is written again, if the table had some of its cells before its load.
+// Rewrite records that a file is written again, if the load has begun.
 func (m *Manifest) Rewrite(f hfiles.FileMeta) {
-	if !slices.ContainsFunc(f.Probes, func(c hfiles.KnownCell) bool { return c.Before }) {
+	if m.Table == "" {
 		return
 	}
 	if old := m.rewrites.find(m.Rewritten, &f); old != nil {
@@ -192,20 +192,29 @@ func (t *twins) find(all []hfiles.FileMeta, f *hfiles.FileMeta) *hfiles.FileMeta
 	return &all[i]
 }
 
+// has reports whether one of all files has that path.
+func (t *twins) has(all []hfiles.FileMeta, path string) bool {
+	t.update(all)
+	_, found := t.index[twin{path: path}]
+	return found
+}
+
 // update brings the index up to date. Files are only ever added at the end. Of equal files the first one stays.
 func (t *twins) update(all []hfiles.FileMeta) {
 	if t.index == nil {
 		t.index = make(map[twin]int, len(all))
 	}
 	for ; t.files < len(all); t.files++ {
-		key := twinOf(&all[t.files])
-		if _, found := t.index[key]; !found {
-			t.index[key] = t.files
+		f := &all[t.files]
+		for _, key := range []twin{twinOf(f), {path: f.Path}} {
+			if _, found := t.index[key]; !found {
+				t.index[key] = t.files
+			}
 		}
 	}
 }
 
-// twin has the fields in which equal files agree; see LoadedTwin.
+// twin has the fields in which equal files agree (see LoadedTwin), or only a path.
 type twin struct {
 	path   string
 	bytes  int64

@@ -135,8 +135,8 @@ type Manifest struct {
 	Cuts []Cut `json:"cuts,omitempty"`
 	// LoadedBefore are files that the table serves, although their slices are written again because of other files.
 	LoadedBefore []hfiles.FileMeta `json:"kept,omitempty"`
-	// Rewritten are files that are written again although the table had some of their cells before their load. The new
-	// files get the same marks (Add), because a server that hung may still take them, and then these cells prove nothing.
+	// Rewritten are files that are written again. A server that hung may still take the new ones by a request for those
+	// of the same names, and their cells prove nothing then that the table had before (Add).
 	Rewritten []hfiles.FileMeta `json:"rewritten,omitempty"`
 	// Existing counts the run's rows that the table had before anything was loaded; nil: the table was not asked.
 	Existing *Existing `json:"existing,omitempty"`
@@ -205,11 +205,20 @@ func (m *Manifest) Done(region, slice int) *RecordedSlice {
 // A kill after the rename and before the next Save leaves files that no record names. Their names follow from the run
 // and the slice, so the next run finds and deletes them (output.Dir.CleanFiles, and Resume). The opposite order would
 // be worse, because a run whose manifest names files that don't exist is refused.
+//
+// Of a file that is written again (Rewritten), the cells are known that the table had before its load. If it has other
+// rows now, because the regions are others, the table may have had any of its cells: until the load has asked, none of
+// them may prove that a server took the file.
 func (m *Manifest) Add(finished ...RecordedSlice) {
 	for _, r := range finished {
 		for i := range r.Files {
-			if old := m.rewrites.find(m.Rewritten, &r.Files[i]); old != nil {
-				r.Files[i].Probes = old.Probes
+			f := &r.Files[i]
+			if old := m.rewrites.find(m.Rewritten, f); old != nil {
+				f.Probes = old.Probes
+			} else if m.rewrites.has(m.Rewritten, f.Path) {
+				for k := range f.Probes {
+					f.Probes[k].Before = true
+				}
 			}
 		}
 	}
@@ -253,6 +262,7 @@ func (m *Manifest) RemoveAll() (old *Manifest) {
 			m.LoadedBefore = append(m.LoadedBefore, *f)
 		} else {
 			m.Cuts = append(m.Cuts, Cut{Of: f.Path})
+			m.Rewrite(*f)
 		}
 	}
 	m.Slices = nil

@@ -141,7 +141,8 @@ func TestFilesOfARun(t *testing.T) {
 	}
 }
 
-// TestRewrittenFiles: a file that is written again gets the marks of the cells that the table had before its load.
+// TestRewrittenFiles: a file that is written again after its load has begun gets the marks of the cells that the table had
+// before. If it has other content now, all of its cells are marked.
 func TestRewrittenFiles(t *testing.T) {
 	m := sliced()
 	marked := func() (n int) {
@@ -163,19 +164,25 @@ func TestRewrittenFiles(t *testing.T) {
 		again[i].Files = slices.Clone(again[i].Files)
 		again[i].Files[0].Probes = slices.Clone(again[i].Files[0].Probes)
 	}
+	m.Remove([]int{0, 1})
+	m.Add(again...)
+	if len(m.Rewritten) != 0 {
+		t.Errorf("%d files are written again of a load that has not begun", len(m.Rewritten))
+	}
+	m.Table = "identity"
 	for round := 1; round <= 2; round++ { // the second load finds another cell
 		m.Files()[0].Probes[round-1].Before = true
 		m.Remove([]int{0, 1})
-		if marked() != 0 || len(m.Rewritten) != 1 {
-			t.Fatalf("%d files are written again with marks, want 1", len(m.Rewritten))
+		if marked() != 0 || len(m.Rewritten) != 2+round {
+			t.Fatalf("round %d: %d files are written again", round, len(m.Rewritten))
 		}
 		other := slices.Clone(again)
 		other[0].Files = slices.Clone(other[0].Files)
 		other[0].Files[0].Digest.Timed++ // other content
 		other[0].Files[0].Probes = []hfiles.KnownCell{{Row: "a"}, {Row: "b"}}
 		m.Add(other...)
-		if marked() != 0 {
-			t.Errorf("%d cells of other content are marked", marked())
+		if marked() != 2 {
+			t.Errorf("%d cells of other content are marked, want both", marked())
 		}
 		m.Remove([]int{0, 1})
 		m.Add(again...)
@@ -185,9 +192,14 @@ func TestRewrittenFiles(t *testing.T) {
 	}
 	m.ForgetRewritten()
 	m.Remove([]int{0, 1})
+	if len(m.Rewritten) != 3 {
+		t.Errorf("%d files are written again, want 3", len(m.Rewritten))
+	}
+	m.ForgetRewritten()
 	m.Add(again...)
-	if len(m.Rewritten) != 1 {
-		t.Errorf("%d files are written again with marks, want 1", len(m.Rewritten))
+	m.RemoveAll()
+	if len(m.Rewritten) != 3 {
+		t.Errorf("all %d files are written again, want 3", len(m.Rewritten))
 	}
 }
 
