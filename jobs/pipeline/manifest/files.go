@@ -192,10 +192,10 @@ func (t *twins) find(all []hfiles.FileMeta, f *hfiles.FileMeta) *hfiles.FileMeta
 	return &all[i]
 }
 
-// has reports whether one of all files has that path.
-func (t *twins) has(all []hfiles.FileMeta, path string) bool {
+// has reports whether one of all files has that name.
+func (t *twins) has(all []hfiles.FileMeta, name string) bool {
 	t.update(all)
-	_, found := t.index[twin{path: path}]
+	_, found := t.index[twin{path: name}]
 	return found
 }
 
