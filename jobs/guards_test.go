@@ -93,6 +93,8 @@ var guards = map[string]guard{
 		"\tif b.isMarker() {\n\t\treturn Superseded", "\tif false {\n\t\treturn Superseded", "TestSearch", "delete markers prove nothing"},
 	"each family of a region is asked": {"jobs/loading/proof.go",
 		"at := place{f.Family, string(", "at := place{\"\", string(", "jobs/loading.TestProofHistories", ""},
+	"a file with other rows is proven by no cell before the table is asked": {"jobs/pipeline/manifest/manifest.go",
+		"} else if m.rewrites.has(m.Rewritten, f.Path) {", "} else if false {", "jobs/pipeline/manifest.TestRewrittenFiles", ""},
 	"an older output does not undo a correction": {"jobs/loading/output_load.go",
 		"func (l *OutputLoad) checkHistory() error {\n", "func (l *OutputLoad) checkHistory() error {\n\tif true {\n\t\treturn nil\n\t}\n", "TestSearch", ""},
 	"the ledger's entry has the files that an interrupted load took": {"jobs/loading/directory_record.go",

@@ -135,8 +135,8 @@ type Manifest struct {
 	Cuts []Cut `json:"cuts,omitempty"`
 	// LoadedBefore are files that the table serves, although their slices are written again because of other files.
 	LoadedBefore []hfiles.FileMeta `json:"kept,omitempty"`
-	// Rewritten are files that are written again. A server that hung may still take the new ones by a request for those
-	// of the same names, and their cells prove nothing then that the table had before (Add).
+	// Rewritten are files that are written again after their load has begun. A server that hung may still take a new file
+	// by the request for the old one of the same name. Cells that the table had before prove nothing then: see Add.
 	Rewritten []hfiles.FileMeta `json:"rewritten,omitempty"`
 	// Existing counts the run's rows that the table had before anything was loaded; nil: the table was not asked.
 	Existing *Existing `json:"existing,omitempty"`
@@ -206,9 +206,9 @@ func (m *Manifest) Done(region, slice int) *RecordedSlice {
 // and the slice, so the next run finds and deletes them (output.Dir.CleanFiles, and Resume). The opposite order would
 // be worse, because a run whose manifest names files that don't exist is refused.
 //
-// Of a file that is written again (Rewritten), the cells are known that the table had before its load. If it has other
-// rows now, because the regions are others, the table may have had any of its cells: until the load has asked, none of
-// them may prove that a server took the file.
+// Add marks the cells of a file that is written again (Rewritten) which the table may have had before the load: those
+// that were marked if the file is the same, and all of them if it has other rows now, because the regions are others.
+// Without the marks they would prove that a server took the file, until the table has been asked.
 func (m *Manifest) Add(finished ...RecordedSlice) {
 	for _, r := range finished {
 		for i := range r.Files {
