@@ -92,7 +92,7 @@ func (d *Disk) Mute(on bool) {
 	d.mute = on
 }
 
-// Away makes the NameNode answer nobody, or ends that.
+// Away makes the NameNode's process hang, so that it answers nobody, or ends that. Then leases whose time is over end.
 func (d *Disk) Away(on bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -118,7 +118,7 @@ func (c *Cluster) MoveMeta(i int) error {
 	if i >= 0 {
 		s = c.regionServer(i)
 	}
-	if !s.alive() || !c.metaServer.alive() {
+	if c.servers[0].down || !s.alive() || !c.metaServer.alive() {
 		return errors.New("a server does not answer")
 	}
 	c.metaServer = s
@@ -159,9 +159,6 @@ func (c *Cluster) end(s *server) {
 
 func (c *Cluster) start(s *server) {
 	s.down, s.expired, s.startCode = false, false, c.now()
-	if c.metaServer.expired && s != c.servers[0] {
-		c.metaServer = s
-	}
 	c.openHomeless()
 }
 
@@ -173,9 +170,6 @@ func (c *Cluster) expire(s *server) {
 	if c.metaServer == s {
 		if !s.down {
 			s.staleMeta = c.meta()
-		}
-		if next := c.after(s); next != nil {
-			c.metaServer = next
 		}
 	}
 	for _, t := range c.ordered() {
@@ -194,9 +188,12 @@ func (c *Cluster) expire(s *server) {
 	c.openHomeless()
 }
 
-// openHomeless opens the regions of enabled tables that no server has open, if a server and the master are alive, and
-// that of hbase:meta.
+// openHomeless opens the regions of enabled tables that no server has open, and before them hbase:meta if its server's
+// session has ended, if a server and the master are alive.
 func (c *Cluster) openHomeless() {
+	if next := c.after(c.metaServer); c.metaServer.expired && !c.servers[0].down && next != nil {
+		c.metaServer = next
+	}
 	for _, t := range c.ordered() {
 		for _, r := range t.regions {
 			if t.state == hbase.Enabled && !r.open {

@@ -161,13 +161,13 @@ func (m *Manifest) LoadedTwin(f *hfiles.FileMeta) *hfiles.FileMeta {
 	return m.twins.find(m.LoadedBefore, f)
 }
 
-// Rewrite records that a file is written again, if the load has begun.
+// Rewrite records that a file is written again, if the load has begun. The last one of a name stays.
 func (m *Manifest) Rewrite(f hfiles.FileMeta) {
 	if m.Table == "" {
 		return
 	}
-	if old := m.rewrites.find(m.Rewritten, &f); old != nil {
-		*old = f // a later load may have found more of them
+	if old := m.rewrites.named(m.Rewritten, f.Path); old != nil {
+		*old = f // with the marks of a later load, or with other rows
 		return
 	}
 	m.Rewritten = append(m.Rewritten, f)
@@ -192,11 +192,14 @@ func (t *twins) find(all []hfiles.FileMeta, f *hfiles.FileMeta) *hfiles.FileMeta
 	return &all[i]
 }
 
-// has reports whether one of all files has that name.
-func (t *twins) has(all []hfiles.FileMeta, name string) bool {
+// named returns the file with that name; nil if there is none.
+func (t *twins) named(all []hfiles.FileMeta, name string) *hfiles.FileMeta {
 	t.update(all)
-	_, found := t.index[twin{path: name}]
-	return found
+	i, found := t.index[twin{path: name}]
+	if !found {
+		return nil
+	}
+	return &all[i]
 }
 
 // update brings the index up to date. Files are only ever added at the end. Of equal files the first one stays.
@@ -206,11 +209,10 @@ func (t *twins) update(all []hfiles.FileMeta) {
 	}
 	for ; t.files < len(all); t.files++ {
 		f := &all[t.files]
-		for _, key := range []twin{twinOf(f), {path: f.Path}} {
-			if _, found := t.index[key]; !found {
-				t.index[key] = t.files
-			}
+		if _, found := t.index[twinOf(f)]; !found {
+			t.index[twinOf(f)] = t.files
 		}
+		t.index[twin{path: f.Path}] = t.files
 	}
 }
 

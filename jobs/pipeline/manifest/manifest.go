@@ -100,6 +100,9 @@ const (
 //     of foreign files.
 //   - kept: files of slices that are removed from the manifest while the table has them. The write stage looks them up
 //     (LoadedTwin), and records an equal file as loaded. If it were lost, equal cells would be loaded a second time.
+//   - rewritten: when files are written again after a load has begun; emptied when the load is confirmed. Add marks cells
+//     by it. If it were lost, cells of another load could prove a file that the table lacks, if the process is killed
+//     before the next load has asked the table, and a server that hung takes the file in this moment.
 //   - existing: before the first slice is written. While it is set, the table is not asked again, because by then it
 //     may have the run's own rows. If it were lost, the next run would ask again, and not count cells with the run's
 //     own timestamps.
@@ -206,16 +209,20 @@ func (m *Manifest) Done(region, slice int) *RecordedSlice {
 // and the slice, so the next run finds and deletes them (output.Dir.CleanFiles, and Resume). The opposite order would
 // be worse, because a run whose manifest names files that don't exist is refused.
 //
-// Add marks the cells of a file that is written again (Rewritten) which the table may have had before the load: those
-// that were marked if the file is the same, and all of them if it has other rows now, because the regions are others.
-// Without the marks they would prove that a server took the file, until the table has been asked.
+// If a file is written again (Rewritten), Add marks those of its cells which the table may have had before. If the file
+// is the same as the one of its name before, these are the cells that were marked. If it has other rows now, because the
+// regions are others, these are all of its cells. Without the marks they could prove, until the table is asked, that a
+// server took the file. Marks are never removed.
 func (m *Manifest) Add(finished ...RecordedSlice) {
 	for _, r := range finished {
 		for i := range r.Files {
 			f := &r.Files[i]
-			if old := m.rewrites.find(m.Rewritten, f); old != nil {
-				f.Probes = old.Probes
-			} else if m.rewrites.has(m.Rewritten, f.Path) {
+			old := m.rewrites.named(m.Rewritten, f.Path)
+			switch {
+			case old == nil:
+			case twinOf(old) == twinOf(f):
+				f.Probes = slices.Clone(old.Probes)
+			default:
 				for k := range f.Probes {
 					f.Probes[k].Before = true
 				}
@@ -257,6 +264,8 @@ func (m *Manifest) Remove(regions []int) (files []hfiles.FileMeta) {
 // slices.
 func (m *Manifest) RemoveAll() (old *Manifest) {
 	before := *m
+	before.twins, before.rewrites = twins{}, twins{} // an index belongs to one manifest
+	before.Rewritten = slices.Clone(m.Rewritten)
 	for _, f := range m.Files() {
 		if f.Loaded {
 			m.LoadedBefore = append(m.LoadedBefore, *f)

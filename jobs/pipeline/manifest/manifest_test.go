@@ -142,10 +142,24 @@ func TestFilesOfARun(t *testing.T) {
 }
 
 // TestRewrittenFiles: a file that is written again after its load has begun gets the marks of the cells that the table had
-// before. If it has other content now, all of its cells are marked.
+// before. If it has other rows than the last one of its name, all of its cells are marked.
 func TestRewrittenFiles(t *testing.T) {
 	m := sliced()
-	marked := func() (n int) {
+	same := slices.Clone(m.Slices)
+	again := func(digest uint64) { // 0: with the same rows
+		m.Remove([]int{0, 1})
+		for i, r := range same {
+			r.Files = slices.Clone(r.Files)
+			r.Files[0].Loaded, r.Files[0].Probes = false, []hfiles.KnownCell{{Row: "a"}, {Row: "b"}}
+			if i == 0 {
+				r.Files[0].Digest.Timed += digest
+			}
+			m.Add(r)
+		}
+	}
+	wants := func(what string, marked, rewritten int) {
+		t.Helper()
+		n := 0
 		for _, f := range m.Files() {
 			for _, c := range f.Probes {
 				if c.Before {
@@ -153,53 +167,36 @@ func TestRewrittenFiles(t *testing.T) {
 				}
 			}
 		}
-		return n
+		if n != marked || len(m.Rewritten) != rewritten {
+			t.Errorf("%s: %d cells are marked, want %d; %d files are written again, want %d", what, n, marked, len(m.Rewritten), rewritten)
+		}
 	}
-	for _, f := range m.Files() {
-		f.Loaded = false
-		f.Probes = []hfiles.KnownCell{{Row: "a"}, {Row: "b"}}
-	}
-	again := slices.Clone(m.Slices)
-	for i := range again {
-		again[i].Files = slices.Clone(again[i].Files)
-		again[i].Files[0].Probes = slices.Clone(again[i].Files[0].Probes)
-	}
-	m.Remove([]int{0, 1})
-	m.Add(again...)
-	if len(m.Rewritten) != 0 {
-		t.Errorf("%d files are written again of a load that has not begun", len(m.Rewritten))
-	}
+	again(0)
+	again(0)
+	wants("no load has begun", 0, 0)
 	m.Table = "identity"
-	for round := 1; round <= 2; round++ { // the second load finds another cell
-		m.Files()[0].Probes[round-1].Before = true
-		m.Remove([]int{0, 1})
-		if marked() != 0 || len(m.Rewritten) != 2+round {
-			t.Fatalf("round %d: %d files are written again", round, len(m.Rewritten))
-		}
-		other := slices.Clone(again)
-		other[0].Files = slices.Clone(other[0].Files)
-		other[0].Files[0].Digest.Timed++ // other content
-		other[0].Files[0].Probes = []hfiles.KnownCell{{Row: "a"}, {Row: "b"}}
-		m.Add(other...)
-		if marked() != 2 {
-			t.Errorf("%d cells of other content are marked, want both", marked())
-		}
-		m.Remove([]int{0, 1})
-		m.Add(again...)
-		if marked() != round {
-			t.Errorf("%d cells are marked, want %d", marked(), round)
-		}
-	}
+	again(0)
+	wants("no cell was marked", 0, 3)
+	m.Files()[0].Probes[0].Before = true
+	again(0)
+	wants("one cell was marked", 1, 3)
+	m.Files()[0].Probes[1].Before = true
+	again(0)
+	wants("another one was marked", 2, 3)
 	m.ForgetRewritten()
-	m.Remove([]int{0, 1})
-	if len(m.Rewritten) != 3 {
-		t.Errorf("%d files are written again, want 3", len(m.Rewritten))
-	}
+	again(0)
 	m.ForgetRewritten()
-	m.Add(again...)
-	m.RemoveAll()
-	if len(m.Rewritten) != 3 {
-		t.Errorf("all %d files are written again, want 3", len(m.Rewritten))
+	again(0)
+	m.Files()[0].Probes[0].Before = false
+	m.Files()[0].Probes[1].Before = false
+	again(1)
+	wants("with other rows", 2, 3)
+	again(0)
+	wants("with the first rows again", 2, 3)
+	m.ForgetRewritten()
+	old := m.RemoveAll()
+	if len(m.Rewritten) != 3 || len(old.Rewritten) != 0 {
+		t.Errorf("all: %d files are written again, want 3, and %d before, want 0", len(m.Rewritten), len(old.Rewritten))
 	}
 }
 
