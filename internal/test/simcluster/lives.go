@@ -167,10 +167,8 @@ func (c *Cluster) expire(s *server) {
 	if s.expired = true; !s.down {
 		s.stale = map[string]*staleRegion{}
 	}
-	if c.metaServer == s {
-		if !s.down {
-			s.staleMeta = c.meta()
-		}
+	if c.metaServer == s && !s.down {
+		s.staleMeta = c.meta()
 	}
 	for _, t := range c.ordered() {
 		for _, r := range t.regions {

@@ -100,9 +100,9 @@ const (
 //     of foreign files.
 //   - kept: files of slices that are removed from the manifest while the table has them. The write stage looks them up
 //     (LoadedTwin), and records an equal file as loaded. If it were lost, equal cells would be loaded a second time.
-//   - rewritten: when files are written again after a load has begun; emptied when the load is confirmed. Add marks cells
-//     by it. If it were lost, cells of another load could prove a file that the table lacks, if the process is killed
-//     before the next load has asked the table, and a server that hung takes the file in this moment.
+//   - rewritten: when files are written again after a load has begun; emptied when the load is confirmed. Add marks
+//     cells by it. If it were lost, cells of another load could prove a file that the table lacks, if the process is
+//     killed before the next load has asked the table, and a server that hung takes the file in this moment.
 //   - existing: before the first slice is written. While it is set, the table is not asked again, because by then it
 //     may have the run's own rows. If it were lost, the next run would ask again, and not count cells with the run's
 //     own timestamps.
@@ -210,9 +210,9 @@ func (m *Manifest) Done(region, slice int) *RecordedSlice {
 // be worse, because a run whose manifest names files that don't exist is refused.
 //
 // If a file is written again (Rewritten), Add marks those of its cells which the table may have had before. If the file
-// is the same as the one of its name before, these are the cells that were marked. If it has other rows now, because the
-// regions are others, these are all of its cells. Without the marks they could prove, until the table is asked, that a
-// server took the file. Marks are never removed.
+// is the same as the one of its name before, these are the cells that were marked. If it has other rows now, because
+// the regions are others, these are all of its cells. Without the marks they could prove, until the table is asked, that
+// a server took the file. Marks are never removed.
 func (m *Manifest) Add(finished ...RecordedSlice) {
 	for _, r := range finished {
 		for i := range r.Files {
