@@ -211,8 +211,8 @@ func (m *Manifest) Done(region, slice int) *RecordedSlice {
 //
 // If a file is written again (Rewritten), Add marks those of its cells which the table may have had before. If the file
 // is the same as the one of its name before, these are the cells that were marked. If it has other rows now, because
-// the regions are others, these are all of its cells. Without the marks they could prove, until the table is asked, that
-// a server took the file. Marks are never removed.
+// the regions are others, these are all of its cells. Without the marks they could prove, until the table is asked,
+// that a server took the file. Marks are never removed.
 func (m *Manifest) Add(finished ...RecordedSlice) {
 	for _, r := range finished {
 		for i := range r.Files {
