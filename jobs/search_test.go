@@ -1461,7 +1461,7 @@ func TestSearchIsRepeatable(t *testing.T) {
 			differ++
 		}
 	}
-	if differ > max(1, 6*n/100) { // on average one in 200, so more than six of 100 are no chance
+	if differ > max(1, 3*n/100) { // on average one in 200
 		t.Errorf("%d of %d schedules are not repeated", differ, n)
 	}
 }

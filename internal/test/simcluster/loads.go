@@ -275,13 +275,13 @@ func (l *requested) commit(family, from string, cells []cell.Cell) error {
 		}
 	}
 	f := newFile(cells, l.seq)
-	switch {
-	case now == nil && c.isParent(name):
+	if now == nil {
 		c.lost = append(c.lost, cells...)
-		c.reach("a file is moved into a region that was split")
-	case now == nil: // the server makes its folder again
-		c.lost = append(c.lost, cells...)
-		c.reach("a file is moved into a region that was merged, or whose table is another")
+		if c.isParent(name) {
+			c.reach("a file is moved into a region that was split")
+		} else { // the server makes its folder again
+			c.reach("a file is moved into a region that was merged, or whose table is another")
+		}
 	}
 	if err := c.disk.checkDataNodes("read", from); err != nil { // it can't be opened
 		if now != nil {

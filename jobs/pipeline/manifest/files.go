@@ -166,15 +166,31 @@ func (m *Manifest) Rewrite(f hfiles.FileMeta) {
 	if m.Table == "" {
 		return
 	}
-	if old := m.rewrites.named(m.Rewritten, f.Path); old != nil {
+	if old := m.rewritten(f.Path); old != nil {
 		*old = f // with the marks of a later load, or with other rows
 		return
 	}
+	m.rewrites[f.Path] = len(m.Rewritten)
 	m.Rewritten = append(m.Rewritten, f)
 }
 
+// rewritten returns the file of that name that is written again; nil if there is none.
+func (m *Manifest) rewritten(name string) *hfiles.FileMeta {
+	if m.rewrites == nil {
+		m.rewrites = make(map[string]int, len(m.Rewritten))
+		for i := range m.Rewritten {
+			m.rewrites[m.Rewritten[i].Path] = i
+		}
+	}
+	i, found := m.rewrites[name]
+	if !found {
+		return nil
+	}
+	return &m.Rewritten[i]
+}
+
 // ForgetRewritten forgets all files that were written again, because the table serves them.
-func (m *Manifest) ForgetRewritten() { m.Rewritten, m.rewrites = nil, twins{} }
+func (m *Manifest) ForgetRewritten() { m.Rewritten, m.rewrites = nil, nil }
 
 // twins finds equal files without a search.
 type twins struct {
@@ -192,31 +208,20 @@ func (t *twins) find(all []hfiles.FileMeta, f *hfiles.FileMeta) *hfiles.FileMeta
 	return &all[i]
 }
 
-// named returns the file with that name; nil if there is none.
-func (t *twins) named(all []hfiles.FileMeta, name string) *hfiles.FileMeta {
-	t.update(all)
-	i, found := t.index[twin{path: name}]
-	if !found {
-		return nil
-	}
-	return &all[i]
-}
-
 // update brings the index up to date. Files are only ever added at the end. Of equal files the first one stays.
 func (t *twins) update(all []hfiles.FileMeta) {
 	if t.index == nil {
 		t.index = make(map[twin]int, len(all))
 	}
 	for ; t.files < len(all); t.files++ {
-		f := &all[t.files]
-		if _, found := t.index[twinOf(f)]; !found {
-			t.index[twinOf(f)] = t.files
+		key := twinOf(&all[t.files])
+		if _, found := t.index[key]; !found {
+			t.index[key] = t.files
 		}
-		t.index[twin{path: f.Path}] = t.files
 	}
 }
 
-// twin has the fields in which equal files agree (see LoadedTwin), or only a path.
+// twin has the fields in which equal files agree; see LoadedTwin.
 type twin struct {
 	path   string
 	bytes  int64

@@ -144,7 +144,8 @@ type Manifest struct {
 	// Existing counts the run's rows that the table had before anything was loaded; nil: the table was not asked.
 	Existing *Existing `json:"existing,omitempty"`
 
-	twins, rewrites twins // of LoadedBefore and of Rewritten
+	twins    twins          // of LoadedBefore
+	rewrites map[string]int // indexes in Rewritten by path; nil: it is not built yet
 }
 
 // New returns the manifest of a run of a job that has done nothing yet, and whose input is unknown.
@@ -217,7 +218,7 @@ func (m *Manifest) Add(finished ...RecordedSlice) {
 	for _, r := range finished {
 		for i := range r.Files {
 			f := &r.Files[i]
-			old := m.rewrites.named(m.Rewritten, f.Path)
+			old := m.rewritten(f.Path)
 			switch {
 			case old == nil:
 			case twinOf(old) == twinOf(f):
@@ -264,7 +265,7 @@ func (m *Manifest) Remove(regions []int) (files []hfiles.FileMeta) {
 // slices.
 func (m *Manifest) RemoveAll() (old *Manifest) {
 	before := *m
-	before.twins, before.rewrites = twins{}, twins{} // an index belongs to one manifest
+	before.twins, before.rewrites = twins{}, nil // an index belongs to one manifest
 	before.Rewritten = slices.Clone(m.Rewritten)
 	for _, f := range m.Files() {
 		if f.Loaded {
