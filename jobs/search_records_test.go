@@ -130,6 +130,12 @@ func (s *search) checkRecords() {
 		case r != nil && before != nil && r.lacks(before, s.input > 0) != "":
 			s.wrong = fmt.Sprintf("a record is replaced by one that lacks something: %s (%s) by one (%s) without %s", name, before.state, r.state, r.lacks(before, s.input > 0))
 		}
+		if before := s.records[name]; r != nil && before != nil && r.run != before.run {
+			s.past[name+before.run] = true
+		}
+		if r != nil && s.past[name+r.run] {
+			s.wrong = fmt.Sprintf("a record of a run that was replaced comes back: %s of run %s", name, r.run)
+		}
 		if r != nil {
 			s.checkBefore(name, r, s.records[name])
 			r = r.with(s.records[name])

@@ -105,9 +105,9 @@ func (l *loadRun) moveProbe(family, probe string) error {
 	if err != nil {
 		_ = l.fs.Remove(probe) // err is the one to report
 		var fault syscall.Errno
-		lostLock := errcode.Of(err, func(c errcode.Code) bool { return c.Kind() == errcode.Later }) != ""
-		// no refusal
-		if lostLock || errors.Is(err, storage.ErrUnavailable) ||
+		// A lost lock and a quota say what to do; what follows is about rights.
+		isOwnReason := func(c errcode.Code) bool { return c.Kind() == errcode.Later || c == errcode.HDFSQuota }
+		if errcode.Of(err, isOwnReason) != "" || errors.Is(err, storage.ErrUnavailable) ||
 			errors.As(err, &fault) && !errors.Is(err, fs.ErrPermission) {
 			return fmt.Errorf("try to move a file to HBase's staging folder: %w", err)
 		}

@@ -44,21 +44,32 @@ func readOnce(fsys FS, name string, limit int64) ([]byte, error) {
 // CreateFile creates a file with the given content; fs.ErrExist if the name is taken. If a DataNode fails, the content
 // is written again.
 func CreateFile(fsys FS, name string, content []byte) error {
-	return small(func() error { return createOnce(fsys, name, content, FilePerm) })
+	left := false // by the last try, which could not remove what it had created
+	return small(func() (err error) {
+		if left {
+			if err := RemoveIfThere(fsys, name); err != nil {
+				return err
+			}
+		}
+		left, err = createOnce(fsys, name, content, FilePerm)
+		return err
+	})
 }
 
-func createOnce(fsys FS, name string, content []byte, perm fs.FileMode) error {
+// createOnce is one try. It reports whether it failed and has left a file.
+func createOnce(fsys FS, name string, content []byte, perm fs.FileMode) (left bool, err error) {
 	w, err := fsys.Create(name, perm)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if _, err = io.Copy(w, bytes.NewReader(content)); err == nil {
 		err = w.Close()
 	}
-	if err != nil {
-		return errors.Join(err, w.Abort())
+	if err == nil {
+		return false, nil
 	}
-	return nil
+	aborted := w.Abort()
+	return aborted != nil, errors.Join(err, aborted)
 }
 
 // smallFileTries is how many times a small file is written at most if DataNodes fail, or read if it is replaced.
@@ -82,7 +93,7 @@ func ReplaceFileAs(fsys FS, name, temp string, content []byte, perm fs.FileMode)
 		if err := fsys.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err := createOnce(fsys, temp, content, perm); err != nil {
+		if _, err := createOnce(fsys, temp, content, perm); err != nil {
 			return err
 		}
 		return fsys.Replace(temp, name)

@@ -9,16 +9,17 @@ import (
 	"testing"
 )
 
-// losingFS fails the first file that is written, in Write or in Close, as HDFS does if a DataNode fails.
+// losingFS fails the first file that is written, in Write or in Close, as HDFS does if a DataNode fails. With left the
+// file can't be removed then, as if the NameNode did not answer.
 type losingFS struct {
 	FS
-	inClose bool
-	created int
+	inClose, left bool
+	created       int
 }
 
 type losingWriter struct {
 	FileWriter
-	inClose bool
+	inClose, left bool
 }
 
 var errLost = fmt.Errorf("%w: %w", ErrUnavailable, ErrDataNode)
@@ -32,10 +33,17 @@ func (w losingWriter) Write(p []byte) (int, error) {
 
 func (w losingWriter) Close() error { return errLost }
 
+func (w losingWriter) Abort() error {
+	if w.left {
+		return errors.Join(w.FileWriter.Close(), ErrUnavailable)
+	}
+	return w.FileWriter.Abort()
+}
+
 func (f *losingFS) Create(name string, perm fs.FileMode) (FileWriter, error) {
 	w, err := f.FS.Create(name, perm)
 	if f.created++; f.created == 1 && err == nil {
-		return losingWriter{w, f.inClose}, nil
+		return losingWriter{w, f.inClose, f.left}, nil
 	}
 	return w, err
 }
@@ -43,15 +51,15 @@ func (f *losingFS) Create(name string, perm fs.FileMode) (FileWriter, error) {
 // TestSmallFilesAreWrittenAgain: a DataNode that fails costs a second try, and leaves nothing else.
 func TestSmallFilesAreWrittenAgain(t *testing.T) {
 	t.Parallel()
-	for _, inClose := range []bool{false, true} {
+	for _, failing := range []losingFS{{FS: Local}, {FS: Local, inClose: true}, {FS: Local, left: true}} {
 		for what, write := range map[string]func(fsys FS, name string) error{
 			"create":  func(fsys FS, name string) error { return CreateFile(fsys, name, []byte("new")) },
 			"replace": func(fsys FS, name string) error { return ReplaceFileAs(fsys, name, name+".temp", []byte("new"), 0o600) },
 		} {
-			t.Run(fmt.Sprint(what, inClose), func(t *testing.T) {
+			t.Run(fmt.Sprint(what, failing.inClose, failing.left), func(t *testing.T) {
 				t.Parallel()
-				name := filepath.Join(t.TempDir(), "file")
-				if err := write(&losingFS{FS: Local, inClose: inClose}, name); err != nil {
+				name, fsys := filepath.Join(t.TempDir(), "file"), failing
+				if err := write(&fsys, name); err != nil {
 					t.Fatal(err)
 				}
 				content, err := os.ReadFile(name)
