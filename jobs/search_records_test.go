@@ -20,6 +20,7 @@ type record struct {
 	staging    string   // the path of its staging folder; "": none
 	marks      []string // that a load must not lose before it ends
 	files      []ledger.LoadedFile
+	again      []ledger.LoadedFile // those of them that are to be written again: see with
 }
 
 // readRecord reads a manifest or an entry of the ledger; nil: the file is neither.
@@ -156,7 +157,20 @@ func (r *record) with(before *record) *record {
 			all.files = append(all.files, f)
 		}
 	}
+	all.again = all.files[len(r.files):]
 	return &all
+}
+
+// isWrittenAgain reports whether a cell is in a file that a job will write again from its input.
+func (s *search) isWrittenAgain(c cell.Cell) bool {
+	for _, r := range s.records {
+		if r != nil && slices.ContainsFunc(r.again, func(f ledger.LoadedFile) bool {
+			return f.Family == string(c.Family) && f.FirstRow <= string(c.Row) && string(c.Row) <= f.LastRow
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // checkBefore checks what a record says of cells that the table had before the load: these, or newer ones that hide them.

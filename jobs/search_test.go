@@ -1012,7 +1012,7 @@ func (s *search) misplaced(err error, unreadable []cell.Cell) string {
 		exists[key(c)] = true
 	}
 	for _, c := range unreadable {
-		if !exists[key(c)] && !s.harmed && s.input == 0 {
+		if !exists[key(c)] && !s.harmed && s.input == 0 && !s.isWrittenAgain(c) {
 			return "neither in the table nor in a file that somebody knows: " + key(c)
 		}
 	}
@@ -1158,6 +1158,8 @@ var found = map[string]struct {
 	"a small file is left by a failed try": {"_owner of client 0: refuse", schedule{Faults: []fault{{25, "no DataNodes", 1}, {32, "refuse", 5}}}},
 	// A quota leaves no room in the staging folder. The command said that files can't be moved there for want of a right.
 	"a quota before the first request": {"try to move a file to HBase's staging folder", schedule{Faults: []fault{{34, "quota", 2}}}},
+	// A command is refused after it has removed a file in order to write it again. The search took its rows for lost.
+	"a command is refused before it writes files again": {"grant 'root', 'C', 't'", schedule{Order: 0x38, Way: 1, Before: 2, Faults: []fault{{165, "hang", 1}, {169, "kill", 0}, {4, "meta moves", 1}, {5, "deny", 5}, {3, "cut", 0}, {10, "fail a step", 3}}}},
 	// An HBase 1 without staging folders: a directory's load of the same files takes one while a job looks at who may take it.
 	"a file is taken before its right is checked": {"which is dead", schedule{Way: 2, Faults: []fault{{0, "meta moves", 0}, {124, "hang", 6}, {181, "second client", 1}, {3, "hang at a step", 12}, {5, "hang", 7}}}},
 }
