@@ -339,7 +339,7 @@ func newSearch(t *testing.T, b *searchBase, sch schedule) *search {
 		s.priorities, s.drops = map[int]float64{}, []int{s.order.IntN(earlyCalls), s.order.IntN(earlyCalls), s.order.IntN(earlyCalls)}
 	}
 	s.sim.WithDisk(s.disk)
-	if s.sim.Old(hbase.LoadWay(sch.Way)); sch.Way != 0 {
+	if s.sim.SetLoadWay(hbase.LoadWay(sch.Way)); sch.Way != 0 {
 		if err := s.disk.FS("tina").MkdirAll("/hbase", 0o711); err != nil {
 			t.Fatal(err)
 		}
@@ -689,9 +689,9 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 	case "safe mode":
 		s.during(f, delay(3), s.disk.SafeMode)
 	case "no DataNodes":
-		s.during(f, delay(3), s.disk.Mute)
+		s.during(f, delay(3), s.disk.NoDataNodes)
 	case "no NameNode":
-		s.during(f, delay(3), s.disk.Away)
+		s.during(f, delay(3), s.disk.NoNameNode)
 	case "no ZooKeeper":
 		s.during(f, delay(3), func(on bool) {
 			var err error
@@ -826,8 +826,8 @@ func (s *search) play() {
 	}
 	s.calm = true
 	s.disk.SafeMode(false)
-	s.disk.Mute(false)
-	s.disk.Away(false)
+	s.disk.NoDataNodes(false)
+	s.disk.NoNameNode(false)
 	s.mu.Unlock()
 	s.others.Wait()
 	time.Sleep(2 * time.Hour) // servers wake up

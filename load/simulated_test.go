@@ -60,7 +60,7 @@ func simulatedWay(t *testing.T, way hbase.LoadWay, run func(s *simulation), prop
 		s := &simulation{T: t, world: simcluster.New(2)}
 		t.Cleanup(s.world.Close)
 		s.world.WithDisk(simcluster.NewDisk())
-		s.world.Old(way)
+		s.world.SetLoadWay(way)
 		process := s.world.Client("tina", nil)
 		s.fs = process.FS()
 		s.world.Watch(func(waiting []*simcluster.Call) (pick int, v simcluster.Verdict) {

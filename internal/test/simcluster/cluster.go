@@ -175,18 +175,18 @@ func (c *Cluster) Meta(context.Context) (string, error) {
 	return c.metaServer.addr(), c.zooKeeper
 }
 
-// Old makes it HBase 1, which takes files in that way, before there are tables.
-func (c *Cluster) Old(way hbase.LoadWay) { c.way = way }
+// SetLoadWay makes it HBase 1, which takes files in that way, before there are tables.
+func (c *Cluster) SetLoadWay(way hbase.LoadWay) { c.way = way }
 
-// old reports whether it is HBase 1.
-func (c *Cluster) old() bool { return c.way != hbase.StagedLoad }
+// isHBase1 reports whether it is HBase 1.
+func (c *Cluster) isHBase1() bool { return c.way != hbase.StagedLoad }
 
 // TableState is what ZooKeeper has of a table, for load.Network.
 func (c *Cluster) TableState(_ context.Context, name string) (record []byte, written int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case !c.old():
+	case !c.isHBase1():
 		return nil, 0, errors.ErrUnsupported
 	case c.zooKeeper != nil:
 		return nil, 0, c.zooKeeper
@@ -329,7 +329,7 @@ func (c *Cluster) open(r *region, s *server) {
 	// A region is never closed and opened within a millisecond, but the tests' clock may stand still.
 	r.open, r.server, r.startCode, r.openSeq, r.opened = true, s, s.startCode, r.seq, max(c.now(), r.opened+1)
 	now := opening{s, s.startCode, r.seq, r.opened}
-	if c.metaLag == 0 || c.old() {
+	if c.metaLag == 0 || c.isHBase1() {
 		r.shown = now
 		return
 	}

@@ -31,7 +31,7 @@ func (c *Cluster) createNamespace(_ *server, request *pb.CreateNamespaceRequest,
 		c.namespaces = append(c.namespaces, name)
 		return nil
 	})
-	if c.old() {
+	if c.isHBase1() {
 		return &pb.CreateNamespaceResponse{}, err
 	}
 	return wrapperspb.UInt64(id), err
@@ -51,7 +51,7 @@ func (c *Cluster) createTable(_ *server, request *pb.CreateTableRequest, _ *[]by
 			for _, a := range f.GetAttributes() {
 				attributes[string(a.GetFirst())] = string(a.GetSecond())
 			}
-			if c.old() && attributes["VERSIONS"] == "" {
+			if c.isHBase1() && attributes["VERSIONS"] == "" {
 				return refusal{class: "java.io.IOException", why: "java.lang.NumberFormatException: Cannot parse null string"}
 			}
 			families = append(families, Family{Name: string(f.GetName()), Attributes: attributes})

@@ -22,12 +22,12 @@ import (
 // one step, and in safe mode nothing changes. Clients use it through Client.FS; what people and HBase do to it are
 // calls of methods, which never fail for want of a NameNode.
 type Disk struct {
-	mu    sync.Mutex
-	nodes map[string]*node // by absolute path
-	safe  bool             // in safe mode
-	full  bool             // its quota is used up
-	mute  bool             // no DataNode answers
-	away  bool             // the NameNode does not answer
+	mu          sync.Mutex
+	nodes       map[string]*node // by absolute path
+	safe        bool             // in safe mode
+	full        bool             // its quota is used up
+	noDataNodes bool             // no DataNode answers
+	noNameNode  bool             // the NameNode does not answer
 }
 
 // node is a file or a folder.
@@ -85,25 +85,25 @@ func (d *Disk) Fill(on bool) {
 	d.full = on
 }
 
-// Mute makes all DataNodes refuse to read and write, or ends that.
-func (d *Disk) Mute(on bool) {
+// NoDataNodes makes all DataNodes refuse to read and write, or ends that.
+func (d *Disk) NoDataNodes(on bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.mute = on
+	d.noDataNodes = on
 }
 
-// Away makes the NameNode's process hang, so that it answers nobody, or ends that. Then leases whose time is over end.
-func (d *Disk) Away(on bool) {
+// NoNameNode makes the NameNode's process hang, so that it answers nobody, or ends that. Then leases whose time is over end.
+func (d *Disk) NoNameNode(on bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.away = on
+	d.noNameNode = on
 }
 
 // checkDataNodes is an error if no DataNode answers.
 func (d *Disk) checkDataNodes(op, name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.mute {
+	if d.noDataNodes {
 		return &fs.PathError{Op: op, Path: name, Err: unavailable("no DataNode answers")}
 	}
 	return nil
@@ -170,7 +170,7 @@ func (d *Disk) endLeases(writer *Client) (closed, able bool) {
 }
 
 // endsLeases reports whether the NameNode can close files, for which it needs the DataNodes.
-func (d *Disk) endsLeases() bool { return !d.safe && !d.mute && !d.away }
+func (d *Disk) endsLeases() bool { return !d.safe && !d.noDataNodes && !d.noNameNode }
 
 func (d *Disk) endLease(n *node) {
 	d.mu.Lock()
@@ -334,7 +334,7 @@ func (f clientFS) do(op, name string, change bool, effect func(d *Disk, name str
 	v := f.client.pass(op, name)
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
-	if v == Refused || f.disk.away {
+	if v == Refused || f.disk.noNameNode {
 		return failed(unavailable("the NameNode did not answer"))
 	}
 	if f.client.isDead() {
@@ -448,7 +448,7 @@ func (w *fileWriter) send(n int) error {
 		return w.failed(errKilled)
 	case n == len(w.node.written):
 		return nil
-	case d.mute:
+	case d.noDataNodes:
 		return w.failed(fmt.Errorf("%w: %w", storage.ErrDataNode, unavailable("no DataNode answers")))
 	case w.node.writer != w.fs.client:
 		return w.failed(fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrLeaseLost))

@@ -27,7 +27,7 @@ const Staging = "/hbase/staging"
 
 // prepareBulkLoad makes a staging folder. The region is in field 2 of the request.
 func (c *Cluster) prepareBulkLoad(s *server, request *wrapperspb.StringValue, _ *[]byte) (proto.Message, error) {
-	if c.old() {
+	if c.isHBase1() {
 		return nil, refusal{class: "java.lang.UnsupportedOperationException", why: "PrepareBulkLoad"}
 	}
 	return c.makeStaging(s, regionOf(request))
@@ -55,7 +55,7 @@ func regionOf(request *wrapperspb.StringValue) []byte {
 
 // cleanupBulkLoad deletes a staging folder and everything in it.
 func (c *Cluster) cleanupBulkLoad(s *server, request *wrapperspb.StringValue, _ *[]byte) (proto.Message, error) {
-	if c.old() {
+	if c.isHBase1() {
 		return nil, refusal{class: "java.lang.UnsupportedOperationException", why: "CleanupBulkLoad"}
 	}
 	if _, _, err := c.served(s, regionOf(request)); err != nil {
@@ -329,7 +329,7 @@ func (c *Cluster) rename(from, to string) error {
 func (c *Cluster) changeDisk(change func() error) error {
 	c.disk.mu.Lock()
 	defer c.disk.mu.Unlock()
-	if c.disk.safe || c.disk.away {
+	if c.disk.safe || c.disk.noNameNode {
 		return refusal{class: "org.apache.hadoop.ipc.RemoteException", why: "the name node is in safe mode, or does not answer"}
 	}
 	return change()

@@ -28,7 +28,7 @@ func (c *Cluster) metaOf(s *server) [][]cell.Cell {
 // meta are the rows of hbase:meta in order.
 func (c *Cluster) meta() (rows [][]cell.Cell) {
 	for _, t := range c.tables {
-		if !c.old() {
+		if !c.isHBase1() {
 			rows = append(rows, []cell.Cell{metaCell(t.name.String(), "table", "state", t.written, t.record())})
 		}
 		for _, r := range t.regions {
@@ -38,7 +38,7 @@ func (c *Cluster) meta() (rows [][]cell.Cell) {
 			rows = append(rows, r.meta("SPLIT"))
 		}
 	}
-	if c.old() { // it does not say in which state a region is
+	if c.isHBase1() { // it does not say in which state a region is
 		for i := range rows {
 			rows[i] = slices.DeleteFunc(rows[i], func(c cell.Cell) bool { return string(c.Qualifier) == "state" })
 		}

@@ -411,7 +411,7 @@ func TestDataNodes(t *testing.T) {
 		time.Sleep(20 * time.Minute)
 		synctest.Wait()
 		got = append(got, read())
-		disk.Mute(true)
+		disk.NoDataNodes(true)
 		got = append(got, read())
 		if want := []string{"0", fmt.Sprint(sent), "true"}; !slices.Equal(got, want) {
 			w.Errorf("read %q, want %q", got, want)
@@ -423,7 +423,7 @@ func TestDataNodes(t *testing.T) {
 		if err := f.Close(); !errors.Is(err, storage.ErrDataNode) {
 			w.Errorf("a write without DataNodes: %v", err)
 		}
-		disk.Mute(false)
+		disk.NoDataNodes(false)
 		w.sim.Watch(func([]*simcluster.Call) (int, simcluster.Verdict) { return 0, simcluster.Verdict{} })
 		defer w.sim.Unwatch()
 		stopped := w.sim.Client("tina", func() {})
@@ -431,8 +431,8 @@ func TestDataNodes(t *testing.T) {
 		w.do(err)
 		_, err = f.Write([]byte("text"))
 		w.do(err)
-		w.sim.After(15*time.Minute, func() { disk.Away(true) })
-		w.sim.After(25*time.Minute, func() { disk.Away(false) })
+		w.sim.After(15*time.Minute, func() { disk.NoNameNode(true) })
+		w.sim.After(25*time.Minute, func() { disk.NoNameNode(false) })
 		stopped.Stop(30 * time.Minute)
 		if err := f.Close(); !errors.Is(err, storage.ErrLeaseLost) {
 			w.Errorf("a file is completed after its lease: %v", err)

@@ -238,7 +238,7 @@ func (s *server) message() *pb.ServerName {
 
 func (c *Cluster) getClusterStatus(*server, *pb.GetClusterStatusRequest, *[]byte) (proto.Message, error) {
 	version := "2.6.1"
-	if c.old() {
+	if c.isHBase1() {
 		version = "1.4.14"
 	}
 	status := &pb.ClusterStatus{HbaseVersion: &pb.HBaseVersionFileContent{Version: &version}}
@@ -305,7 +305,7 @@ func (c *Cluster) moveRegion(_ *server, request *pb.MoveRegionRequest, _ *[]byte
 		if !r.open {
 			return nil, refusal{class: exceptions + "client.DoNotRetryRegionException", why: fmt.Sprintf("%q is not open", name)}
 		}
-		if c.old() { // the master answers first
+		if c.isHBase1() { // the master answers first
 			c.After(oldMoves, func() {
 				c.mu.Lock()
 				defer c.mu.Unlock()
@@ -512,7 +512,7 @@ func (c *Cluster) read(s *server, region []byte, get *pb.Get) ([]cell.Cell, erro
 		return nil, err
 	}
 	switch {
-	case t == nil && c.old() && slices.ContainsFunc(q.columns, func(c *pb.Column) bool { return string(c.Family) == "table" }):
+	case t == nil && c.isHBase1() && slices.ContainsFunc(q.columns, func(c *pb.Column) bool { return string(c.Family) == "table" }):
 		return nil, refusal{class: exceptions + "regionserver.NoSuchColumnFamilyException", why: "Column family table does not exist in region " + metaRegion}
 	case t == nil:
 		return c.metaRow(s, &q, get.Row), nil
