@@ -72,7 +72,7 @@ var guards = map[string]guard{
 	"a region that can't be opened again now loses nothing": {"load/reopen.go",
 		"if errors.Is(classifyBy(ctx, err, isTransient), ErrUnavailable) ||", "if false &&", "TestSearch", ""},
 	"a file that can't be seen is not gone": {"load/recover_staging.go",
-		"\t\tif !errors.Is(err, fs.ErrNotExist) {\n\t\t\treturn 0, err", "\t\tif false {\n\t\t\treturn 0, err", "TestSearch", ""},
+		"\t\tif !errors.Is(err, fs.ErrNotExist) {\n\t\t\treturn 0, err", "\t\tif false {\n\t\t\treturn 0, err", "load.TestUnseenIsNotGone", ""},
 	"a file is looked for at its source once more": {"load/recover_staging.go",
 		"{f.path, atSource}, {f.staged, inStaging}, {f.path, atSource}}", "{f.path, atSource}, {f.staged, inStaging}}", "load.TestMovedBackWhileItIsLookedFor", ""},
 	"a small file is replaced as a whole": {"internal/storage/small_files.go",

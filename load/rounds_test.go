@@ -18,6 +18,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/hbasetest"
+	"bulkload/internal/test/testfs"
 	"bulkload/internal/test/testwords"
 )
 
@@ -434,6 +435,23 @@ func TestMovedBackWhileItIsLookedFor(t *testing.T) {
 	}}
 	if place, err := b.locateFile(f); place != atSource || err != nil {
 		t.Errorf("it is at place %d, %v", place, err)
+	}
+}
+
+// TestUnseenIsNotGone: the NameNode does not say whether a file is in the staging folder.
+func TestUnseenIsNotGone(t *testing.T) {
+	b := newBench(t, func(*bench) hbasetest.Answer { return no })
+	b.stage(0)
+	for looks := range 4 {
+		fault := new(testfs.Fault)
+		fault.Left.Store(int64(looks))
+		fsys := b.fs
+		b.fs = &testfs.Failing{FS: fsys, Fault: fault}
+		place, err := b.locateFile(b.group.files[0])
+		if failed := fault.Failed() != ""; failed != (err != nil) || !failed && place != inStaging {
+			t.Errorf("look %d fails (%t): it is at place %d, %v", looks, failed, place, err)
+		}
+		b.fs = fsys
 	}
 }
 
