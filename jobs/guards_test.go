@@ -66,7 +66,7 @@ var guards = map[string]guard{
 	"the staging folder of an interrupted load is used again": {"load/bulk.go",
 		"if l.reused, err = l.reuseStaging(); err != nil || l.reused {", "if false {", "load.TestStagingIsUsedAgain", ""},
 	"a staging folder with files is not deleted": {"load/recover_staging.go",
-		"l.fs.Remove(name)", "l.fs.RemoveAll(name)", "TestSearch", ""},
+		"l.fs.Remove(name)", "l.fs.RemoveAll(name)", "load.TestStagingIsUsedAgain", ""},
 	"servers that the master takes for dead have no regions": {"load/regions.go",
 		"err = c.checkLive(ctx, regions)", "err = nil", "TestSearch", ""},
 	"a region that can't be opened again now loses nothing": {"load/reopen.go",
