@@ -51,6 +51,10 @@ var guards = map[string]guard{
 		"\treturn g.lock.Check()\n", "\treturn nil\n", "jobs/env/lock.TestLockTakenOver", ""},
 	"an owner whose lock is taken over has nothing left to rename": {"jobs/env/lock/temps.go",
 		"func (l *DirectoryLock) clearTemps() error {\n", "func (l *DirectoryLock) clearTemps() error {\n\tif true {\n\t\treturn nil\n\t}\n", "jobs/env/lock.TestRunWithoutLockRenamesNothing", ""},
+	"a folder for temporary files is not made after its lock was taken over": {"jobs/env/lock/temps.go",
+		"\tif err := l.Check(); err != nil {\n\t\treturn \"\", err\n\t}\n\tl.temps", "\tl.temps", "TestSearch", ""},
+	"an owner whose turn is taken over writes nothing into the ledger": {"jobs/loading/output_record.go",
+		"r.ledger.Write(e, temps)", "r.ledger.Write(e, temps[:0])", "TestSearch", ""},
 	"the lock is checked before something is recorded": {"jobs/pipeline/output/dir.go",
 		"func (w *Dir) CheckLock() error { return w.Lock.Check() }", "func (w *Dir) CheckLock() error { return nil }", "jobs/env/lock.TestLockTakenOver", ""},
 	"a lock that may be taken over is lost": {"jobs/env/lock/lock.go",
@@ -114,7 +118,7 @@ var guards = map[string]guard{
 var (
 	foundBy  = regexp.MustCompile(`jobs\.schedule\{.*\}: .*|history \d+: .*`) // which it is
 	playedOf = regexp.MustCompile(`after \d+ tests|history \d+`)              // how many were played before
-	replays  = regexp.MustCompile(`wrong in (\d+) of 100 replays.*: (.*)`)    // of a schedule, and this
+	replays  = regexp.MustCompile(`wrong in (\d+) of 100 replays.*: (.*)`)    // how often a schedule does, and the schedule
 )
 
 // TestGuards removes one guard after another (BULKLOAD_GUARD: those that match it), and wants each removal to be found,

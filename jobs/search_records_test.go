@@ -105,7 +105,7 @@ func (s *search) checkRecords() {
 		}
 	}
 	for _, name := range names {
-		if hidden := path.Base(name)[0] == '.'; hidden || path.Ext(name) != ".json" || strings.Contains(name, "/.") && !strings.Contains(name, "/.bulkload/") {
+		if isTemporary := strings.Contains(strings.Replace(name, "/.bulkload/", "/", 1), "/."); isTemporary || path.Ext(name) != ".json" {
 			continue
 		}
 		text, err := s.disk.Read(name)
@@ -161,16 +161,12 @@ func (r *record) with(before *record) *record {
 	return &all
 }
 
-// isWrittenAgain reports whether a cell is in a file that a job will write again from its input.
+// isWrittenAgain reports whether a cell is in a file that the job will write again from its input.
 func (s *search) isWrittenAgain(c cell.Cell) bool {
-	for _, r := range s.records {
-		if r != nil && slices.ContainsFunc(r.again, func(f ledger.LoadedFile) bool {
-			return f.Family == string(c.Family) && f.FirstRow <= string(c.Row) && string(c.Row) <= f.LastRow
-		}) {
-			return true
-		}
-	}
-	return false
+	r := s.records[path.Join(searchOutput, manifest.Name)]
+	return s.kind != "load" && r != nil && slices.ContainsFunc(r.again, func(f ledger.LoadedFile) bool {
+		return f.Family == string(c.Family) && f.FirstRow <= string(c.Row) && string(c.Row) <= f.LastRow
+	})
 }
 
 // checkBefore checks what a record says of cells that the table had before the load: these, or newer ones that hide them.

@@ -636,8 +636,8 @@ func TestFailedMoveToStaging(t *testing.T) {
 		table, err := s.Table(s.Context(), "t")
 		s.do(err)
 		for cause, refused := range map[error]bool{
-			fs.ErrPermission: true, errors.New("the quota is exceeded"): true,
-			storage.ErrUnavailable: false, syscall.EIO: false,
+			fs.ErrPermission: true, errors.New("in another encryption zone"): true,
+			storage.ErrUnavailable: false, syscall.EIO: false, errcode.HDFSQuota.New("no room"): false,
 		} {
 			failing := failingRename{s.fs, fmt.Errorf("rename: %w", cause)}
 			c := s.CheckStaging(s.Context(), failing, table, "f", sourceFolder, sourceFolder+"/probe")

@@ -105,7 +105,7 @@ func (l *loadRun) moveProbe(family, probe string) error {
 	if err != nil {
 		_ = l.fs.Remove(probe) // err is the one to report
 		var fault syscall.Errno
-		// A lost lock and a quota say what to do; what follows is about rights.
+		// What may be tried again, and a quota, say what to do. What follows is about rights.
 		isOwnReason := func(c errcode.Code) bool { return c.Kind() == errcode.Later || c == errcode.HDFSQuota }
 		if errcode.Of(err, isOwnReason) != "" || errors.Is(err, storage.ErrUnavailable) ||
 			errors.As(err, &fault) && !errors.Is(err, fs.ErrPermission) {

@@ -41,10 +41,10 @@ func readOnce(fsys FS, name string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// CreateFile creates a file with the given content; fs.ErrExist if the name is taken. If a DataNode fails, the content
-// is written again.
+// CreateFile creates a file with the given content; fs.ErrExist if the name is taken. The name must be one that nobody
+// else uses, because if a DataNode fails, the file is removed, and written again.
 func CreateFile(fsys FS, name string, content []byte) error {
-	left := false // by the last try, which could not remove what it had created
+	left := false // the last try has created the file and could not remove it
 	return small(func() (err error) {
 		if left {
 			if err := RemoveIfThere(fsys, name); err != nil {

@@ -35,7 +35,7 @@ func TestAdviceOfEachCommand(t *testing.T) {
 			e, err := l.Entry()
 			s.do(err)
 			e.Run = "another"
-			s.do(l.Ledger.Write(e))
+			s.do(l.Ledger.Write(e, ""))
 			return l.CheckServed(s.Context())
 		}},
 		"a changed byte": {errcode.HFileCorrupt, func(s *simulation, l *Loader) error {

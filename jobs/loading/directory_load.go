@@ -31,7 +31,7 @@ type directoryLoad struct {
 
 func newDirectoryLoad(out *output.Dir, table string, cluster *load.Cluster, l *ledger.Ledger,
 	turn *lock.Turn) *directoryLoad {
-	record := directoryRecord{out, l, table}
+	record := directoryRecord{out, l, table, turn}
 	return &directoryLoad{
 		out:      out,
 		table:    table,

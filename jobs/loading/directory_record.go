@@ -11,6 +11,7 @@ import (
 	"bulkload/internal/program"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/env/lock"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/output"
@@ -22,6 +23,7 @@ type directoryRecord struct {
 	out    *output.Dir
 	ledger *ledger.Ledger
 	table  string
+	turn   *lock.Turn
 }
 
 // key returns the directory's key in the ledger, where a job has its hash.
@@ -43,7 +45,11 @@ func (r directoryRecord) write(e *ledger.Entry) error {
 	if err := r.out.CheckLock(); err != nil {
 		return err
 	}
-	return r.ledger.Write(e)
+	temps, err := r.turn.TempFolder()
+	if err != nil {
+		return err
+	}
+	return r.turn.Explain(r.ledger.Write(e, temps))
 }
 
 // uri returns the entry's URI.

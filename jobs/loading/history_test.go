@@ -46,7 +46,7 @@ func TestLoadedFromAnotherOutput(t *testing.T) {
 		if c.state != "" {
 			e := &ledger.Entry{State: c.state, JobHash: "0123456789abcdef", Table: "t", Date: "2026-11-20", Run: "old", Output: "file:///gone", Files: c.files, Counts: []byte("{}"),
 				Inputs: []byte(`[{"path":"/in/a"}]`)}
-			if err := l.Ledger.Write(e); err != nil {
+			if err := l.Ledger.Write(e, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -82,7 +82,7 @@ func TestALaterRunIsNotUndone(t *testing.T) {
 				c.entry.State = cmp.Or(c.entry.State, ledger.Loaded)
 				c.entry.Table, c.entry.Date, c.entry.JobHash = "t", m.Run.Date, m.JobHash
 				c.entry.Counts, c.entry.Inputs = []byte("{}"), []byte("[]")
-				s.do(s.ledger.Write(&c.entry))
+				s.do(s.ledger.Write(&c.entry, ""))
 				_, err := s.load(s.loader())
 				if c.code == "" {
 					s.do(err)
@@ -137,7 +137,7 @@ func TestWhatIsCorrected(t *testing.T) {
 			if c.state != "" {
 				e := &ledger.Entry{State: c.state, JobHash: "0123456789abcdef", Table: "t", Date: "2026-11-20", Run: "old", Output: "file:///gone", Files: []ledger.LoadedFile{{}},
 					Counts: []byte("{}"), Inputs: []byte("[]")}
-				if err := known.Write(e); err != nil {
+				if err := known.Write(e, ""); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -158,7 +158,7 @@ func TestLoadedFromAnotherOutputNow(t *testing.T) {
 	l := &Loader{Out: w.Output, Ledger: ledger.Open(storage.Local, t.TempDir())}
 	e := &ledger.Entry{State: ledger.Loading, JobHash: "0123456789abcdef", Table: "t", Date: "2026-11-20", Run: "old", Output: storage.Local.URI(other),
 		Files: []ledger.LoadedFile{{URI: "file:///other/f/1", Family: "f", FirstRow: "a", LastRow: "b"}}, Counts: []byte("{}"), Inputs: []byte("[]")}
-	if err := l.Ledger.Write(e); err != nil {
+	if err := l.Ledger.Write(e, ""); err != nil {
 		t.Fatal(err)
 	}
 	wantCode := func(what string, want errcode.Code, by string) {
@@ -180,7 +180,7 @@ func TestLoadedFromAnotherOutputNow(t *testing.T) {
 	wantCode("no load", errcode.OutputUnfinished, "interrupted")
 	ended := *e
 	ended.State = ledger.Loaded
-	if err := l.Ledger.Write(&ended); err != nil {
+	if err := l.Ledger.Write(&ended, ""); err != nil {
 		t.Fatal(err)
 	}
 	err = l.refuseUnfinished(e)

@@ -147,7 +147,7 @@ func TestWasLoaded(t *testing.T) {
 		}
 		if c.entry != nil {
 			c.entry.Table, c.entry.JobHash, c.entry.Counts, c.entry.Inputs = "t", job.Hash(), []byte("{}"), []byte("[]")
-			if err := l.Ledger.Write(c.entry); err != nil {
+			if err := l.Ledger.Write(c.entry, ""); err != nil {
 				t.Fatal(err)
 			}
 		}

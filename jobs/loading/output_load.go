@@ -36,7 +36,7 @@ func newOutputLoad(l *Loader, held *lock.Turn) *OutputLoad {
 		loader:   l,
 		out:      l.Out,
 		cluster:  l.Cluster,
-		record:   &outputRecord{out: l.Out, ledger: l.Ledger},
+		record:   &outputRecord{out: l.Out, ledger: l.Ledger, turn: held},
 		lost:     lostFiles{l.Ledger, l.Cluster, l.Out.Dir},
 		cuts:     cutting.OutputCutter{Out: l.Out},
 		requests: &requests{out: l.Out.Dir, turn: held},

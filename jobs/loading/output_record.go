@@ -11,6 +11,7 @@ import (
 	"bulkload/internal/program"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/env/lock"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/output"
@@ -21,6 +22,7 @@ import (
 type outputRecord struct {
 	out    *output.Output
 	ledger *ledger.Ledger // nil if nothing is loaded
+	turn   *lock.Turn
 	// unsaved counts load requests that ended but are not in the saved manifest yet. Recovery makes up for them with
 	// probes.
 	unsaved int
@@ -63,7 +65,11 @@ func (r *outputRecord) write(state, entry string, table *load.Table) error {
 		if err != nil {
 			return err
 		}
-		if err := r.ledger.Write(e); err != nil {
+		temps, err := r.turn.TempFolder()
+		if err != nil {
+			return err
+		}
+		if err := r.turn.Explain(r.ledger.Write(e, temps)); err != nil {
 			return err
 		}
 	}

@@ -342,7 +342,7 @@ func TestRepeatedLoads(t *testing.T) {
 		m.Corrects, m.JobHash = c.corrects, hex.EncodeToString([]byte(what))
 		if e := c.entry; e != nil {
 			e.State, e.Table, e.JobHash, e.Counts, e.Inputs = ledger.Loaded, "t", m.JobHash, []byte("{}"), []byte("[]")
-			if err := l.loader.Ledger.Write(e); err != nil {
+			if err := l.loader.Ledger.Write(e, ""); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -241,7 +241,7 @@ func TestSimulatedOutput(t *testing.T) {
 		if err := s.loader().Adopt(s.Context(), e); failure.CodeOf(err) != errcode.LoadLost {
 			s.Errorf("a region was truncated, according to the ledger: %v", err)
 		}
-		if e.Run = "another"; l.Ledger.Write(e) != nil || failure.CodeOf(s.loader().CheckServed(s.Context())) != errcode.LoadOther {
+		if e.Run = "another"; l.Ledger.Write(e, "") != nil || failure.CodeOf(s.loader().CheckServed(s.Context())) != errcode.LoadOther {
 			s.Error("another run was loaded since, and the output says that it is loaded")
 		}
 	})
@@ -824,7 +824,7 @@ func TestOthersWithEqualCells(t *testing.T) {
 			e.State, e.Time = cmp.Or(e.State, ledger.Loaded), cmp.Or(e.Time, loaded)
 			e.Table, e.JobHash, e.Counts, e.Inputs = "t", fmt.Sprintf("fedcba987654321%d", i), []byte("{}"), []byte("[]")
 			e.Files = []ledger.LoadedFile{{Family: "f", Probes: []ledger.KnownCell{{Timestamp: 5}}}}
-			if err := l.Ledger.Write(e); err != nil {
+			if err := l.Ledger.Write(e, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -862,7 +862,7 @@ func TestLoadThatCantReadTheLedger(t *testing.T) {
 		simulated(t, func(s *simulation) {
 			other := &ledger.Entry{State: ledger.Loaded, Table: "t", JobHash: s.out.Manifest.JobHash, Run: "another", Output: s.out.FS.URI(s.out.Path),
 				Files: []ledger.LoadedFile{{URI: "hdfs:///f", Family: "f"}}}
-			s.do(s.ledger.Write(other))
+			s.do(s.ledger.Write(other, ""))
 			s.out.Manifest.Corrects = other.Run
 			s.ledger = ledger.Open(unread{s.out.FS, &opens, n}, simulatedLedger)
 			if _, err := s.load(s.loader()); opens >= n && !errors.Is(err, errDisk) || opens < n && err != nil {

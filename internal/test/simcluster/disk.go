@@ -28,6 +28,7 @@ type Disk struct {
 	full        bool             // its quota is used up
 	noDataNodes bool             // no DataNode answers
 	noNameNode  bool             // the NameNode does not answer
+	byOthers    func(name string, text []byte) []byte
 }
 
 // node is a file or a folder.
@@ -38,6 +39,7 @@ type node struct {
 	owner  string
 	perm   fs.FileMode
 	writer *Client // that has the file open; nil: it is closed
+	by     *Client // that has made it
 	// written is what DataNodes have of an open file. The NameNode does not know of it before the file is closed.
 	written   []byte
 	abandoned bool // its writer was killed
@@ -92,12 +94,15 @@ func (d *Disk) NoDataNodes(on bool) {
 	d.noDataNodes = on
 }
 
-// NoNameNode makes the NameNode's process hang, so that it answers nobody, or ends that. Then leases whose time is over end.
+// NoNameNode makes the NameNode's process hang, so that it answers nobody, or ends that. Afterwards overdue leases end.
 func (d *Disk) NoNameNode(on bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.noNameNode = on
 }
+
+// SeenByOthers changes what a client reads of a file that another one has made which still runs.
+func (d *Disk) SeenByOthers(change func(name string, text []byte) []byte) { d.byOthers = change }
 
 // checkDataNodes is an error if no DataNode answers.
 func (d *Disk) checkDataNodes(op, name string) error {
@@ -233,7 +238,7 @@ func (d *Disk) create(name string, writer *Client, perm fs.FileMode) (*node, err
 		return nil, fs.ErrExist
 	}
 	up.time = time.Now()
-	n := &node{time: up.time, owner: writer.User, perm: perm, writer: writer}
+	n := &node{time: up.time, owner: writer.User, perm: perm, writer: writer, by: writer}
 	d.nodes[name] = n
 	return n, nil
 }
@@ -364,7 +369,11 @@ func (f clientFS) Open(name string) (file storage.File, err error) {
 	err = f.do("open", name, false, func(d *Disk, name string) error {
 		n, err := d.file(name)
 		if err == nil {
-			file = openFile{bytes.NewReader(n.data), d, name}
+			text := n.data
+			if d.byOthers != nil && n.by != nil && n.by != f.client && n.by.runs() {
+				text = d.byOthers(name, text)
+			}
+			file = openFile{bytes.NewReader(text), d, name}
 		}
 		return err
 	})

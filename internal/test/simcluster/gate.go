@@ -274,6 +274,7 @@ type Client struct {
 	cluster *Cluster
 	mu      sync.Mutex
 	dead    bool
+	ended   bool
 	stopped int // calls that had arrived at the gate when it was stopped; 0: it is running
 	conns   []net.Conn
 	onKill  func()
@@ -340,11 +341,37 @@ func (cl *Client) Stop(d time.Duration) bool {
 	}
 	cl.cluster.After(d, func() {
 		cl.mu.Lock()
-		cl.stopped = 0
+		over := cl.stopped == arrived
 		cl.mu.Unlock()
-		g.again()
+		if over {
+			cl.Resume()
+		}
 	})
 	return true
+}
+
+// Resume ends Stop before its time. It reports whether the client was stopped.
+func (cl *Client) Resume() bool {
+	cl.mu.Lock()
+	was := cl.stopped > 0
+	cl.stopped = 0
+	cl.mu.Unlock()
+	cl.cluster.gate.again()
+	return was
+}
+
+// End says that the client's process has ended by itself.
+func (cl *Client) End() {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.ended = true
+}
+
+// runs reports whether the client's process has not ended.
+func (cl *Client) runs() bool {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return !cl.dead && !cl.ended
 }
 
 // holds reports whether a call waits because its client is stopped. Calls without a client are servers' steps.

@@ -2,10 +2,12 @@ package ledger
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"bulkload/internal/storage"
 	"bulkload/internal/test/testfs"
@@ -17,7 +19,7 @@ func filled(t *testing.T) *Ledger {
 	l, _ := newLedger(t)
 	directory := sample()
 	directory.Date, directory.JobHash = "", DirectoryKey("hdfs:///other")
-	err := errors.Join(l.Write(sample()), l.Write(directory), l.AddUnserved("ns:t", []Unserved{{URI: "u", Row: "a"}}), l.WriteVerification(sample(), map[string]int{"a": 1}))
+	err := errors.Join(l.Write(sample(), ""), l.Write(directory, ""), l.AddUnserved("ns:t", []Unserved{{URI: "u", Row: "a"}}), l.WriteVerification(sample(), map[string]int{"a": 1}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,15 +46,15 @@ func TestEveryCallOfTheLedgerFails(t *testing.T) {
 		"read":                  func(l *Ledger) error { _, err := l.Read(sample().Key()); return err },
 		"entries":               func(l *Ledger) error { _, _, err := l.Entries("ns:t"); return err },
 		"of a directory":        func(l *Ledger) error { _, err := l.OfDirectory("hdfs:///other"); return err },
-		"write":                 func(l *Ledger) error { return l.Write(sample()) },
-		"write another input":   func(l *Ledger) error { return l.Write(ofInput("hdfs:///in2")) },
+		"write":                 func(l *Ledger) error { return l.Write(sample(), "") },
+		"write another input":   func(l *Ledger) error { return l.Write(ofInput("hdfs:///in2"), "") },
 		"unserved":              func(l *Ledger) error { _, err := l.Unserved("ns:t", never); return err },
 		"add unserved":          func(l *Ledger) error { return l.AddUnserved("ns:t", []Unserved{{URI: "v"}}) },
 		"drop unserved":         func(l *Ledger) error { _, err := l.Unserved("ns:t", func(Unserved) bool { return true }); return err },
 		"read verification":     func(l *Ledger) error { _, err := l.ReadVerification(sample(), &map[string]int{}); return err },
 		"write verification":    func(l *Ledger) error { return l.WriteVerification(sample(), map[string]int{"b": 2}) },
 		"remove verification":   func(l *Ledger) error { return l.RemoveVerification(sample()) },
-		"write the first":       func(l *Ledger) error { return Open(l.fsys, l.dir+"2").Write(sample()) },
+		"write the first":       func(l *Ledger) error { return Open(l.fsys, l.dir+"2").Write(sample(), "") },
 		"try, without a ledger": func(l *Ledger) error { return Open(l.fsys, l.dir+"2").Try() },
 	} {
 		for n := int64(1); ; n++ {
@@ -97,5 +99,33 @@ func TestListThatVanishes(t *testing.T) {
 	l := filled(t)
 	if files, err := Open(vanishing{storage.Local}, l.dir).Unserved("ns:t", never); err != nil || files != nil {
 		t.Errorf("%v, %v", files, err)
+	}
+}
+
+// TestLateWriteReplacesNothing: a process is stopped at any call of Write, and another one takes over and writes what is
+// true then. The first one neither replaces nor deletes that.
+func TestLateWriteReplacesNothing(t *testing.T) {
+	t.Parallel()
+	for call, over := int64(1), false; !over; call++ {
+		l, _ := newLedger(t)
+		temps := filepath.Join(l.dir, "temps")
+		if err := errors.Join(l.Write(sample(), ""), os.Mkdir(temps, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		newest := ofInput("hdfs:///in3")
+		newest.Run, newest.Time = "newest", newest.Time.Add(time.Second)
+		fault := &testfs.Fault{Instead: func() {
+			if err := errors.Join(os.RemoveAll(temps), l.Write(newest, "")); err != nil {
+				t.Error(err)
+			}
+		}}
+		fault.Left.Store(call)
+		err := Open(&testfs.Failing{FS: l.fsys, Fault: fault}, l.dir).Write(ofInput("hdfs:///in2"), temps)
+		if over = fault.Failed() == ""; over && (err != nil || call < 8) {
+			t.Errorf("undisturbed, with %d calls: %v", call-1, err)
+		}
+		if e, err2 := l.Read(newest.Key()); !over && (err2 != nil || e == nil || e.Run != "newest") {
+			t.Errorf("taken over at %s: %v; then there is %+v, %v", fault.Failed(), err, e, err2)
+		}
 	}
 }

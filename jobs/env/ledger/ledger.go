@@ -415,10 +415,14 @@ func (e *Entry) growth() (bytes int) {
 
 // Write replaces an entry, and entries of the same output whose job had another input, because they no longer describe
 // the table. It refuses an entry that is too large to be read, or will be at the end of its load (errcode.FilesLimit).
-func (l *Ledger) Write(e *Entry) error {
+//
+// temps is the caller's folder for temporary files, which whoever takes the load over moves away (lock.Turn.TempFolder).
+// A process that was stopped in the middle of this then fails, and neither replaces nor deletes a newer entry. "": the
+// caller has none.
+func (l *Ledger) Write(e *Entry, temps string) error {
 	e.Schema = schema
 	name := l.name(e.Key())
-	if err := l.write(name, e, e.growth()); err != nil {
+	if err := l.write(name, temps, e, e.growth()); err != nil {
 		return fmt.Errorf("write the ledger's entry %s: %w", l.fsys.URI(name), err)
 	}
 	others, err := l.named(e.Key())
@@ -428,7 +432,7 @@ func (l *Ledger) Write(e *Entry) error {
 		}
 		// An entry that can't be read is left, so that Read refuses it.
 		if old, err := l.read(other); err == nil && old.Output == e.Output {
-			if err := storage.RemoveIfThere(l.fsys, other); err != nil {
+			if err := l.remove(other, temps); err != nil {
 				return fmt.Errorf("delete the ledger's entry %s: %w", l.fsys.URI(other), err)
 			}
 		}
@@ -436,8 +440,23 @@ func (l *Ledger) Write(e *Entry) error {
 	return err
 }
 
+// remove deletes an entry, by way of the folder for temporary files.
+func (l *Ledger) remove(name, temps string) error {
+	if temps != "" {
+		temp := path.Join(temps, path.Base(name))
+		if err := l.fsys.Rename(name, temp); errors.Is(err, fs.ErrNotExist) { // one of the two is gone
+			_, err = l.fsys.Stat(temps)
+			return err
+		} else if err != nil {
+			return err
+		}
+		name = temp
+	}
+	return storage.RemoveIfThere(l.fsys, name)
+}
+
 // write replaces a document. grows is how many bytes it may still grow.
-func (l *Ledger) write(name string, document any, grows int) error {
+func (l *Ledger) write(name, temps string, document any, grows int) error {
 	text, err := seal.Marshal(document)
 	if err != nil {
 		return err
@@ -449,7 +468,10 @@ func (l *Ledger) write(name string, document any, grows int) error {
 	if err := l.MakeFolder(path.Dir(name)); err != nil {
 		return err
 	}
-	temp := fmt.Sprintf("%s/.%s.%d", path.Dir(name), path.Base(name), time.Now().UnixNano())
+	temp := path.Join(temps, path.Base(name))
+	if temps == "" {
+		temp = fmt.Sprintf("%s/.%s.%d", path.Dir(name), path.Base(name), time.Now().UnixNano())
+	}
 	if err := storage.ReplaceFileAs(l.fsys, name, temp, append(text, '\n'), filePerm); err != nil {
 		return errors.Join(err, storage.RemoveIfThere(l.fsys, temp))
 	}
@@ -479,7 +501,7 @@ func (l *Ledger) ReadVerification(e *Entry, document any) (found bool, err error
 // WriteVerification records the progress of an entry's verification.
 func (l *Ledger) WriteVerification(e *Entry, document any) error {
 	name := l.verification(e)
-	if err := l.write(name, document, 0); err != nil {
+	if err := l.write(name, "", document, 0); err != nil {
 		return fmt.Errorf("write the verification %s: %w", l.fsys.URI(name), err)
 	}
 	return nil
@@ -539,7 +561,7 @@ func (l *Ledger) Unserved(table string, over func(Unserved) bool) (all []Unserve
 // AddUnserved records files of a table that HBase accepted but did not serve.
 func (l *Ledger) AddUnserved(table string, files []Unserved) error {
 	name := path.Join(l.folder(table), unservedPrefix+rand.Text()+".json")
-	if err := l.write(name, unservedDocument{schema, files}, 0); err != nil {
+	if err := l.write(name, "", unservedDocument{schema, files}, 0); err != nil {
 		return fmt.Errorf("write the ledger's list %s: %w", l.fsys.URI(name), err)
 	}
 	return nil

@@ -36,7 +36,7 @@ func newLedger(t *testing.T) (*Ledger, string) {
 // TestOnlyTheLedgerIsPrivate: what is made above it, such as a home folder, may be others' way to folders of their own.
 func TestOnlyTheLedgerIsPrivate(t *testing.T) {
 	for name, create := range map[string]func(*Ledger) error{
-		"make": (*Ledger).Make, "write": func(l *Ledger) error { return l.Write(sample()) },
+		"make": (*Ledger).Make, "write": func(l *Ledger) error { return l.Write(sample(), "") },
 		"make a folder": func(l *Ledger) error { return l.MakeFolder(filepath.Join(l.dir, "ns=t", "runs", "1")) },
 	} {
 		root := t.TempDir()
@@ -80,7 +80,7 @@ func TestTry(t *testing.T) {
 	if all, damaged, err := l.Entries("ns:t"); all != nil || damaged != nil || err != nil {
 		t.Errorf("list without a folder: %v, %v, %v", all, damaged, err)
 	}
-	if err := l.Write(sample()); err != nil {
+	if err := l.Write(sample(), ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Try(); err != nil {
@@ -111,7 +111,7 @@ func TestJobsOfOneForm(t *testing.T) {
 	corrected := sample()
 	corrected.Source, corrected.Run, corrected.Time = "hdfs:///in/corrected", "r3", eu.Time.Add(time.Second)
 	for _, e := range []*Entry{eu, us, corrected} {
-		if err := l.Write(e); err != nil {
+		if err := l.Write(e, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -136,7 +136,7 @@ func TestEntryIsReadAsWritten(t *testing.T) {
 		t.Fatalf("before: %+v, %v", e, err)
 	}
 	for range 2 {
-		if err := l.Write(want); err != nil {
+		if err := l.Write(want, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -165,7 +165,7 @@ func TestEntryIsReadAsWritten(t *testing.T) {
 	}
 	other := sample()
 	other.Date = ""
-	if err := l.Write(other); err != nil {
+	if err := l.Write(other, ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{dir, filepath.Join(dir, "ns=t"), filepath.Join(dir, "ns=t", "2026-11-20_0123456789abcdef_468894e5.json")} {
@@ -189,7 +189,7 @@ func (unlistedFS) ReadDir(name string) ([]storage.Info, error) {
 func TestUnlistedLedger(t *testing.T) {
 	l, dir := newLedger(t)
 	e := sample()
-	if err := errors.Join(l.Write(e), l.AddUnserved(e.Table, []Unserved{{URI: "u"}})); err != nil {
+	if err := errors.Join(l.Write(e, ""), l.AddUnserved(e.Table, []Unserved{{URI: "u"}})); err != nil {
 		t.Fatal(err)
 	}
 	l = Open(unlistedFS{storage.Local}, dir)
@@ -272,7 +272,7 @@ func compacted(t *testing.T, e *Entry) Entry {
 func TestDamagedEntryIsNotBelieved(t *testing.T) {
 	l, dir := newLedger(t)
 	e := sample()
-	if err := l.Write(e); err != nil {
+	if err := l.Write(e, ""); err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Join(dir, "ns=t", "2026-11-20_0123456789abcdef_468894e5.json")
@@ -312,7 +312,7 @@ func TestSizeIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	maxBytes = len(text) + 1
-	if err := l.Write(e); err != nil {
+	if err := l.Write(e, ""); err != nil {
 		t.Error(err)
 	}
 	if _, err := l.Read(e.Key()); err != nil {
@@ -320,7 +320,7 @@ func TestSizeIsBounded(t *testing.T) {
 	}
 	e.State = Loading
 	var refused errcode.Coder
-	if err := l.Write(e); !errors.As(err, &refused) || refused.ErrorCode() != errcode.FilesLimit {
+	if err := l.Write(e, ""); !errors.As(err, &refused) || refused.ErrorCode() != errcode.FilesLimit {
 		t.Errorf("at the beginning of a load: %v", err)
 	}
 	if was, err := l.Read(e.Key()); err != nil || was.State != Loaded {
@@ -414,7 +414,7 @@ func TestLoadsOfADirectory(t *testing.T) {
 		if e.Table = table; uri != "" {
 			e.Date, e.JobHash, e.Output = "", DirectoryKey(uri), uri
 		}
-		if err := l.Write(e); err != nil {
+		if err := l.Write(e, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -461,7 +461,7 @@ func TestMayHaveTimestamp(t *testing.T) {
 		"no files":                {entry(func(e *Entry) { e.Moments, e.Files = true, nil }), false},
 	} {
 		l, _ := newLedger(t)
-		if err := l.Write(c.entry); err != nil {
+		if err := l.Write(c.entry, ""); err != nil {
 			t.Fatal(err)
 		}
 		e, err := l.Read(c.entry.Key())

@@ -658,7 +658,7 @@ func TestTemporaryFilesHaveOwners(t *testing.T) {
 			err = errors.Join(os.MkdirAll(name, 0o700), os.WriteFile(filepath.Join(name, "file"), nil, 0o600))
 		}
 		if o != nil {
-			err = errors.Join(err, os.WriteFile(filepath.Join(name, ownerName), text, 0o600))
+			err = errors.Join(err, os.WriteFile(filepath.Join(name, OwnerName), text, 0o600))
 		}
 		then := time.Now().Add(-age)
 		if err = errors.Join(err, os.Chtimes(name, then, then)); err != nil {

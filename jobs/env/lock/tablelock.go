@@ -179,6 +179,22 @@ func (l *Turn) Fresh() error {
 	return l.held.Fresh()
 }
 
+// TempFolder returns the folder for what the load writes into the ledger: see ledger.Ledger.Write. "": it takes no turns.
+func (l *Turn) TempFolder() (string, error) {
+	if l == nil {
+		return "", nil
+	}
+	return l.held.TempFolder()
+}
+
+// Explain replaces an error by the loss of the turn if it is lost: see DirectoryLock.Explain.
+func (l *Turn) Explain(err error) error {
+	if l == nil {
+		return err
+	}
+	return l.held.Explain(err)
+}
+
 // Release lets the next load begin.
 func (l *Turn) Release() error {
 	if l == nil {

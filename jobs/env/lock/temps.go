@@ -11,14 +11,14 @@ import (
 	"bulkload/internal/storage"
 )
 
-// ownerName is the file that identifies the owner of a folder of temporary files. Files being written are in such a
+// OwnerName is the file that identifies the owner of a folder of temporary files. Files being written are in such a
 // folder below .tmp, which is named by the token of the lock under which they are written. So even if a run has lost
 // its lock, it never writes to the same name as another run.
 //
 // A check of the lock and a rename are two steps, and a process may sleep between them. So whoever takes a lock over
 // removes the former owner's folder before it looks at anything else. If that owner wakes up, it has nothing left to
 // rename.
-const ownerName = "_owner"
+const OwnerName = "_owner"
 
 // tempPath returns the folder for the lock's temporary files.
 func (l *DirectoryLock) tempPath() string { return path.Join(l.dir, TempDir, l.me.Token) }
@@ -37,13 +37,17 @@ func (l *DirectoryLock) TempFolder() (string, error) {
 	if err := l.FS.MkdirAll(l.tempPath(), storage.DirPerm); err != nil {
 		return "", fmt.Errorf("make a folder for temporary files: %w", err)
 	}
-	name := path.Join(l.tempPath(), ownerName)
+	name := path.Join(l.tempPath(), OwnerName)
 	err := storage.RemoveIfThere(l.FS, name) // left by a failed attempt
 	if err == nil {
 		err = storage.CreateFile(l.FS, name, l.Text)
 	}
 	if err != nil {
 		return "", fmt.Errorf("make a folder for temporary files: %w", err)
+	}
+	// If the lock is still held, whoever takes it over later finds the folder.
+	if err := l.Check(); err != nil {
+		return "", err
 	}
 	l.temps = true
 	return l.tempPath(), nil
@@ -78,7 +82,7 @@ func (l *DirectoryLock) deserted(folder storage.Info) bool {
 		return true
 	}
 	var o Owner
-	text, err := storage.ReadFile(l.FS, path.Join(l.dir, TempDir, folder.Name, ownerName), 64<<10)
+	text, err := storage.ReadFile(l.FS, path.Join(l.dir, TempDir, folder.Name, OwnerName), 64<<10)
 	if err != nil || json.Unmarshal(text, &o) != nil {
 		o = Owner{}
 	}

@@ -128,7 +128,7 @@ func TestStatusOfLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.State = manifest.Loading
-	if err := book.Write(e); err != nil {
+	if err := book.Write(e, ""); err != nil {
 		t.Fatal(err)
 	}
 	if r := statusOf(t, undated, true, l.Options())[0]; r.State != manifest.Loading || !strings.Contains(r.Waits, "run it again") || r.Loaded != 0 {

@@ -313,10 +313,10 @@ func (c *tableCase) loaded() (*loadedRun, *ledger.Entry) {
 		e.Files = append(e.Files, ledger.LoadedFile{URI: "out/f/" + f[0], Family: "f", FirstRow: f[0], LastRow: f[1], Probes: probe(f[0], 0)})
 	}
 	l := ledger.Open(storage.Local, filepath.Join(c.TempDir(), "ledger"))
-	c.do(l.Write(e))
+	c.do(l.Write(e, ""))
 	other := *e
 	other.JobHash, other.Job, other.Run, other.Files = "later", "later.yaml", "run2", []ledger.LoadedFile{{URI: "x", Family: "f", FirstRow: "a", LastRow: "z", Probes: probe("a", 1)}}
-	c.do(l.Write(&other))
+	c.do(l.Write(&other, ""))
 	return &loadedRun{options: c.options(), ledger: l, cluster: c.verifier.cluster}, e
 }
 
@@ -392,7 +392,7 @@ func TestLoadsOfOneTimestamp(t *testing.T) {
 	r, e := c.loaded()
 	for i, other := range []ledger.Entry{{Job: "twin.yaml", JobHash: "twin", Run: "run3"}, {Output: "hdfs:///dir", JobHash: "dir"}, {Job: "job.yaml", JobHash: e.JobHash, Date: "2026-11-19", Run: "run4"}} {
 		other.State, other.Table, other.Counts, other.Inputs, other.Files = ledger.Loaded, "t", e.Counts, e.Inputs, e.Files
-		c.do(r.ledger.Write(&other))
+		c.do(r.ledger.Write(&other, ""))
 		_, before, err := r.loadsOf(c.verifier.job, e)
 		c.do(err)
 		if others, again, err := r.loadsOf(c.verifier.job, e); err != nil || len(others) != i+1 || again != before {

@@ -56,7 +56,7 @@ func (n *nights) add(t *testing.T, name, state string, loaded, rejects time.Dura
 	check(t, os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o600))
 	if loaded > 0 {
 		check(t, n.ledger.Write(&ledger.Entry{State: ledger.Loaded, Table: m.Run.Table, Date: m.Run.Date, JobHash: m.JobHash, Run: m.Run.ID,
-			Counts: json.RawMessage("{}"), Inputs: json.RawMessage("[]"), Time: n.now.Add(-loaded)}))
+			Counts: json.RawMessage("{}"), Inputs: json.RawMessage("[]"), Time: n.now.Add(-loaded)}, ""))
 	}
 	if rejects > 0 {
 		at := filepath.Join(dir, manifest.RejectsDir, "rejects.dat")
@@ -141,7 +141,7 @@ func TestCleanOriginals(t *testing.T) {
 	load := func(table, state string, age time.Duration) {
 		t.Helper()
 		check(t, n.ledger.Write(&ledger.Entry{State: state, Table: table, JobHash: ledger.DirectoryKey(storage.Local.URI(dir)),
-			Counts: json.RawMessage("{}"), Inputs: json.RawMessage("[]"), Time: n.now.Add(-age)}))
+			Counts: json.RawMessage("{}"), Inputs: json.RawMessage("[]"), Time: n.now.Add(-age)}, ""))
 	}
 	clean := func(action, reason string) {
 		t.Helper()
