@@ -416,9 +416,9 @@ func (e *Entry) growth() (bytes int) {
 // Write replaces an entry, and entries of the same output whose job had another input, because they no longer describe
 // the table. It refuses an entry that is too large to be read, or will be at the end of its load (errcode.FilesLimit).
 //
-// temps is the caller's folder for temporary files, which whoever takes the load over moves away (lock.Turn.TempFolder).
-// A process that was stopped in the middle of this then fails, and neither replaces nor deletes a newer entry. "": the
-// caller has none.
+// temps is the caller's folder for temporary files, or "". Whoever takes the load over moves it away
+// (lock.Turn.TempFolder), so a process that was stopped in the middle of this fails, and neither replaces nor deletes a
+// newer entry.
 func (l *Ledger) Write(e *Entry, temps string) error {
 	e.Schema = schema
 	name := l.name(e.Key())

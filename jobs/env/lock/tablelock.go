@@ -179,7 +179,8 @@ func (l *Turn) Fresh() error {
 	return l.held.Fresh()
 }
 
-// TempFolder returns the folder for what the load writes into the ledger: see ledger.Ledger.Write. "": it takes no turns.
+// TempFolder returns the folder for what the load writes into the ledger (ledger.Ledger.Write), or "" if it takes no
+// turns.
 func (l *Turn) TempFolder() (string, error) {
 	if l == nil {
 		return "", nil
