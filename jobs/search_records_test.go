@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"bulkload/cell"
 	"bulkload/internal/seal"
@@ -161,10 +162,10 @@ func (r *record) with(before *record) *record {
 	return &all
 }
 
-// isWrittenAgain reports whether a cell is in a file that the job will write again from its input.
-func (s *search) isWrittenAgain(c cell.Cell) bool {
-	r := s.records[path.Join(searchOutput, manifest.Name)]
-	return s.kind != "load" && r != nil && slices.ContainsFunc(r.again, func(f ledger.LoadedFile) bool {
+// isWrittenAgain reports whether a cell of a job's input is in a file that the job will write again.
+func (s *search) isWrittenAgain(input int, c cell.Cell) bool {
+	r := s.records[path.Join(searchOutputs, searchDates[input].Format(time.DateOnly), manifest.Name)]
+	return (s.kind != "load" || input == nextNight) && r != nil && slices.ContainsFunc(r.again, func(f ledger.LoadedFile) bool {
 		return f.Family == string(c.Family) && f.FirstRow <= string(c.Row) && string(c.Row) <= f.LastRow
 	})
 }

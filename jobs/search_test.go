@@ -317,7 +317,7 @@ type search struct {
 	old         []cell.Cell     // that the table had before, of an older timestamp
 	details     []string        // the details of the fault that happens
 	reached     map[string]int  // rare states, besides those of the cluster
-	hasLock     map[int]bool    // clients that have had the output's lock
+	hadLock     map[int]bool    // clients that have had the output's lock
 	inputs      map[int]int     // of clients
 	looked      map[int]bool    // clients that have read hbase:meta; true: a region was split since then
 	mu          sync.Mutex      // held by decide, and by play between two commands
@@ -328,7 +328,7 @@ func newSearch(t *testing.T, b *searchBase, sch schedule) *search {
 	time.Sleep(time.Until(jobdir.Date.AddDate(0, 0, 1).Add(3 * time.Hour)))
 	s := &search{T: t, base: b, sim: simcluster.New(2), disk: b.disk.Copy(), todo: slices.Clone(sch.Faults), kind: commands[sch.Command],
 		texts: map[string]string{}, records: map[string]*record{}, past: map[string]bool{}, lasting: map[string]int{},
-		reached: map[string]int{}, looked: map[int]bool{}, hasLock: map[int]bool{}, inputs: map[int]int{}, clients: map[int]*simcluster.Client{}}
+		reached: map[string]int{}, looked: map[int]bool{}, hadLock: map[int]bool{}, inputs: map[int]int{}, clients: map[int]*simcluster.Client{}}
 	slices.SortStableFunc(s.todo, func(a, b fault) int { return a.At - b.At })
 	if sch.Order != 0 {
 		s.order = rand.New(rand.NewPCG(uint64(sch.Order), 0))
@@ -549,6 +549,10 @@ func (s *search) decide(waiting []*simcluster.Call) (pick int, v simcluster.Verd
 
 // watch notices rare states.
 func (s *search) watch(c *simcluster.Call) {
+	if isLock := strings.HasPrefix(path.Base(c.On), lock.LockName); s.input == 0 && s.inputs[c.Client] == 1 && !c.RPC && c.Server == 0 &&
+		!slices.Contains(readingCalls, c.What) && storage.Below(searchOutput, c.On) && !isLock {
+		s.correct() // the correction has the output's lock
+	}
 	switch {
 	case c.What == "Scan" && strings.HasPrefix(c.On, "hbase:meta"):
 		if s.looked[c.Client] {
@@ -560,9 +564,7 @@ func (s *search) watch(c *simcluster.Call) {
 			s.reached[lockStolen]++
 		}
 	case storage.Below(path.Join(searchOutput, lock.TempDir), c.On):
-		if s.hasLock[c.Client] = true; s.inputs[c.Client] == 1 && s.input == 0 {
-			s.correct()
-		}
+		s.hadLock[c.Client] = true
 	}
 }
 
@@ -655,7 +657,7 @@ func (s *search) do(f fault, c *simcluster.Call) (happens bool, v simcluster.Ver
 			return false, v
 		}
 		input := 0
-		if s.kind == "correct" && s.hasLock[victim.Number] { // otherwise it may find the corrected input when it goes on
+		if s.kind == "correct" && s.hadLock[victim.Number] { // otherwise it may find the corrected input when it goes on
 			input = 1
 		}
 		detail(fmt.Sprintf("client %d for %v, input %d", victim.Number, d, input))
@@ -970,9 +972,9 @@ func (s *search) judge(err error, command string, input int) {
 		lost = nil
 	}
 	if s.wrong == "" && command == s.kind {
-		s.wrong = s.misplaced(err, lost)
+		s.wrong = s.misplaced(err, input, lost)
 	} else if s.wrong == "" { // what its error names has copies
-		s.wrong = s.misplaced(nil, lost)
+		s.wrong = s.misplaced(nil, input, lost)
 	}
 	if lost := s.sim.Unreadable("t", 0, s.old); s.wrong == "" && !s.everHarmed && len(lost) > 0 {
 		s.wrong = fmt.Sprintf("the table has lost what it had before: row %s:%s", lost[0].Row, lost[0].Family)
@@ -1005,7 +1007,7 @@ func (s *search) mayEnd(err error, command string, input int) bool {
 // misplaced says which of the cells that can't be read is neither in the table's folders nor in a file that somebody knows;
 // that a cell is in two such files, which only happens while files are cut; or that the table has a cell that nobody
 // loaded.
-func (s *search) misplaced(err error, unreadable []cell.Cell) string {
+func (s *search) misplaced(err error, input int, unreadable []cell.Cell) string {
 	key := func(c cell.Cell) string {
 		return fmt.Sprintf("%s/%s/%s/%d/%s", c.Row, c.Family, c.Qualifier, c.Timestamp, c.Value)
 	}
@@ -1034,7 +1036,7 @@ func (s *search) misplaced(err error, unreadable []cell.Cell) string {
 	for _, c := range unreadable {
 		switch {
 		case exists[key(c)] || s.harmed || s.input > 0:
-		case s.isWrittenAgain(c):
+		case s.isWrittenAgain(input, c):
 			s.reached[writtenAgain]++
 		default:
 			return "neither in the table nor in a file that somebody knows: " + key(c)

@@ -78,13 +78,10 @@ func (l *directoryLoad) checkServed(ctx context.Context) error {
 			l.out.FS.URI(l.out.Path), l.table)
 	}
 	c, err := l.claim(e)
-	if err == nil {
-		err = l.proof().check(ctx, c)
-	}
 	if err != nil {
 		return err
 	}
-	return l.record.end(e, nil)
+	return l.proof().check(ctx, c)
 }
 
 // claim returns what was loaded, according to the ledger's entry.

@@ -55,24 +55,17 @@ func (r directoryRecord) write(e *ledger.Entry) error {
 // uri returns the entry's URI.
 func (r directoryRecord) uri() string { return r.ledger.EntryURI(r.entryKey()) }
 
-// end records that a table serves all files. table is nil if nothing was loaded now and the entry's own table serves
-// them. The entry gets the time of the end, because clean keeps the originals of cut files for a while after it. A load
-// that had ended before keeps its time.
+// end records that a table serves all files. The entry gets the time of the end, because clean keeps the originals of
+// cut files for a while after it.
 func (r directoryRecord) end(e *ledger.Entry, table *load.Table) error {
-	if e.State != ledger.Loaded {
-		e.Time = time.Now().UTC().Truncate(time.Second)
+	files, err := loadedFiles(e)
+	if err != nil {
+		return err
 	}
-	if table != nil {
-		files, err := loadedFiles(e)
-		if err != nil {
-			return err
-		}
-		e.Identity = table.Identity()
-		for i := range files {
-			e.Files[i].Opening = table.OpeningsOf(&files[i])
-		}
+	for i := range files {
+		e.Files[i].Opening = table.OpeningsOf(&files[i])
 	}
-	e.State, e.Staging = ledger.Loaded, ""
+	e.State, e.Staging, e.Identity, e.Time = ledger.Loaded, "", table.Identity(), time.Now().UTC().Truncate(time.Second)
 	return r.write(e)
 }
 

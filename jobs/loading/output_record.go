@@ -22,7 +22,7 @@ import (
 type outputRecord struct {
 	out    *output.Output
 	ledger *ledger.Ledger // nil if nothing is loaded
-	turn   *lock.Turn     // see its TempFolder
+	turn   *lock.Turn     // by whose temporary folder the ledger is written
 	// unsaved counts load requests that ended but are not in the saved manifest yet. Recovery makes up for them with
 	// probes.
 	unsaved int

@@ -416,7 +416,7 @@ func (e *Entry) growth() (bytes int) {
 // Write replaces an entry, and entries of the same output whose job had another input, because they no longer describe
 // the table. It refuses an entry that is too large to be read, or will be at the end of its load (errcode.FilesLimit).
 //
-// temps is the caller's folder for temporary files, or "". Whoever takes the load over moves it away
+// temps is the caller's folder for temporary files, or "". Whoever takes the turn over moves it away
 // (lock.Turn.TempFolder), so a process that was stopped in the middle of this fails, and neither replaces nor deletes a
 // newer entry.
 func (l *Ledger) Write(e *Entry, temps string) error {
@@ -444,7 +444,7 @@ func (l *Ledger) Write(e *Entry, temps string) error {
 func (l *Ledger) remove(name, temps string) error {
 	if temps != "" {
 		temp := path.Join(temps, path.Base(name))
-		if err := l.fsys.Rename(name, temp); errors.Is(err, fs.ErrNotExist) { // one of the two is gone
+		if err := l.fsys.Replace(name, temp); errors.Is(err, fs.ErrNotExist) { // one of the two is gone
 			_, err = l.fsys.Stat(temps)
 			return err
 		} else if err != nil {

@@ -316,6 +316,11 @@ func (l *DirectoryLock) Check() error {
 	if err := l.Fresh(); err != nil {
 		return err
 	}
+	return l.checkOwner()
+}
+
+// checkOwner is Check for a lock that may be old.
+func (l *DirectoryLock) checkOwner() error {
 	held, err := l.read(l.name())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		held, err = l.read(l.name()) // it may have been rewritten meanwhile, so that its old blocks are gone

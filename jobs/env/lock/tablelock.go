@@ -185,7 +185,8 @@ func (l *Turn) TempFolder() (string, error) {
 	if l == nil {
 		return "", nil
 	}
-	return l.held.TempFolder()
+	temps, err := l.held.TempFolder()
+	return temps, l.Explain(err)
 }
 
 // Explain replaces an error by the loss of the turn if it is lost: see DirectoryLock.Explain.

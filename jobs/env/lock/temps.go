@@ -24,7 +24,7 @@ const OwnerName = "_owner"
 func (l *DirectoryLock) tempPath() string { return path.Join(l.dir, TempDir, l.me.Token) }
 
 // TempFolder returns tempPath, and creates the folder at the first call only, because if the folder is gone, so is the
-// lock.
+// lock. The lock must be held after the folder was made.
 func (l *DirectoryLock) TempFolder() (string, error) {
 	if !l.Held() {
 		return "", l.Fresh()
@@ -45,8 +45,8 @@ func (l *DirectoryLock) TempFolder() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("make a folder for temporary files: %w", err)
 	}
-	// If the lock is still held, whoever takes it over later finds the folder.
-	if err := l.Check(); err != nil {
+	// A folder that was made after a takeover would be cleared by nobody.
+	if err := l.checkOwner(); err != nil {
 		return "", err
 	}
 	l.temps = true
