@@ -971,10 +971,12 @@ func (s *search) judge(err error, command string, input int) {
 	if input == 1 { // they are in no file before the correction has the lock
 		lost = nil
 	}
-	if s.wrong == "" && command == s.kind {
-		s.wrong = s.misplaced(err, input, lost)
-	} else if s.wrong == "" { // what its error names has copies
-		s.wrong = s.misplaced(nil, input, lost)
+	named := err
+	if command != s.kind { // what its error names has copies
+		named = nil
+	}
+	if s.wrong == "" {
+		s.wrong = s.misplaced(named, input, lost)
 	}
 	if lost := s.sim.Unreadable("t", 0, s.old); s.wrong == "" && !s.everHarmed && len(lost) > 0 {
 		s.wrong = fmt.Sprintf("the table has lost what it had before: row %s:%s", lost[0].Row, lost[0].Family)

@@ -90,7 +90,7 @@ func ReplaceFile(fsys FS, name, temp string, content []byte) error {
 // ReplaceFileAs is ReplaceFile with other permissions.
 func ReplaceFileAs(fsys FS, name, temp string, content []byte, perm fs.FileMode) error {
 	return small(func() error {
-		if err := fsys.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := RemoveIfThere(fsys, temp); err != nil {
 			return err
 		}
 		if _, err := createOnce(fsys, temp, content, perm); err != nil {

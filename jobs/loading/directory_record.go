@@ -23,7 +23,7 @@ type directoryRecord struct {
 	out    *output.Dir
 	ledger *ledger.Ledger
 	table  string
-	turn   *lock.Turn
+	turn   *lock.Turn // nil for a reader
 }
 
 // key returns the directory's key in the ledger, where a job has its hash.
@@ -40,16 +40,9 @@ func (r directoryRecord) read() (*ledger.Entry, error) {
 	return r.ledger.Read(r.entryKey())
 }
 
-// write writes an entry, unless the directory's lock was lost.
+// write writes an entry, unless the directory's lock or the turn was lost.
 func (r directoryRecord) write(e *ledger.Entry) error {
-	if err := r.out.CheckLock(); err != nil {
-		return err
-	}
-	temps, err := r.turn.TempFolder()
-	if err != nil {
-		return err
-	}
-	return r.turn.Explain(r.ledger.Write(e, temps))
+	return writeEntry(r.ledger, r.out, r.turn, e)
 }
 
 // uri returns the entry's URI.

@@ -57,23 +57,28 @@ func (r *outputRecord) write(state, entry string, table *load.Table) error {
 		return err
 	}
 	if r.ledger != nil {
-		// A run that lost its lock must not overwrite what the new owner records.
-		if err := r.out.CheckLock(); err != nil {
-			return err
-		}
 		e, err := r.entry(entry)
-		if err != nil {
-			return err
+		if err == nil {
+			err = writeEntry(r.ledger, r.out.Dir, r.turn, e)
 		}
-		temps, err := r.turn.TempFolder()
 		if err != nil {
-			return err
-		}
-		if err := r.turn.Explain(r.ledger.Write(e, temps)); err != nil {
 			return err
 		}
 	}
 	return r.out.Save()
+}
+
+// writeEntry writes an entry of the ledger. A run that lost the output's lock or its turn must not overwrite what the
+// new owner records.
+func writeEntry(l *ledger.Ledger, out *output.Dir, turn *lock.Turn, e *ledger.Entry) error {
+	if err := out.CheckLock(); err != nil {
+		return err
+	}
+	temps, err := turn.TempFolder()
+	if err == nil {
+		err = l.Write(e, temps)
+	}
+	return turn.Explain(err)
 }
 
 // entry returns the ledger's entry, a copy of what the manifest says now. It replaces the entry before as a whole. A

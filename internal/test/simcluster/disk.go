@@ -23,12 +23,12 @@ import (
 // calls of methods, which never fail for want of a NameNode.
 type Disk struct {
 	mu          sync.Mutex
-	nodes       map[string]*node // by absolute path
-	safe        bool             // in safe mode
-	full        bool             // its quota is used up
-	noDataNodes bool             // no DataNode answers
-	noNameNode  bool             // the NameNode does not answer
-	byOthers    func(name string, text []byte) []byte
+	nodes       map[string]*node                      // by absolute path
+	safe        bool                                  // in safe mode
+	full        bool                                  // its quota is used up
+	noDataNodes bool                                  // no DataNode answers
+	noNameNode  bool                                  // the NameNode does not answer
+	byOthers    func(name string, text []byte) []byte // see SeenByOthers; nil: nothing is changed
 }
 
 // node is a file or a folder.

@@ -185,8 +185,7 @@ func (l *Turn) TempFolder() (string, error) {
 	if l == nil {
 		return "", nil
 	}
-	temps, err := l.held.TempFolder()
-	return temps, l.Explain(err)
+	return l.held.TempFolder()
 }
 
 // Explain replaces an error by the loss of the turn if it is lost: see DirectoryLock.Explain.
