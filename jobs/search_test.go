@@ -1154,7 +1154,7 @@ var found = map[string]struct {
 	// command deleted the staging folder with that file, so its rows were lost.
 	"a file is staged after recovery": {"has come into staging folder", schedule{Order: 0x38ebc728, Command: 1, Faults: []fault{{159, "kill", 0}, {95, "hang", 4}, {17, "meta lags", 2}}}},
 	// A correction of an interrupted load empties the output, and then fails. The same command was refused afterwards.
-	"a correction is interrupted": {"ends: clean the output: remove all", schedule{Command: 2, Faults: []fault{{181, "refuse", 4}, {0, "lose", 0}, {103, "refuse", 3}}}},
+	"a correction is interrupted": {"ends: clean the output: remove /out", schedule{Command: 2, Faults: []fault{{158, "refuse", 4}, {0, "lose", 0}, {67, "refuse", 3}}}},
 	// A server that hung moves the last file into its region's folder after the region was opened elsewhere. The directory
 	// had no file left then, so the next command called the file lost, and did not open the region again.
 	"a file is taken after its region was opened": {"an orphan appears when its region is opened", schedule{Order: 0x6b072e01, Command: 1, Faults: []fault{{0, "meta moves", 0}, {210, "meta lags", 2}, {82, "hang", 4}, {115, "refuse", 0}, {211, "move", 4}}}},

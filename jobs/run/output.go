@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"fmt"
 
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
@@ -124,9 +123,6 @@ func (w *outputRun) begin() error {
 	}
 	if err := w.out.Manifest.CheckSize(int64(w.target.Regions.Len()), 0); err != nil { // each region has a slice
 		return err
-	}
-	if err := w.out.ClearTemps(); err != nil {
-		return fmt.Errorf("clean the output: %w", err)
 	}
 	if err := w.out.ClearRejects(); err != nil {
 		return err

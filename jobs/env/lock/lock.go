@@ -30,14 +30,13 @@ const (
 
 // DirectoryLock is the lock of a directory: it keeps other runs out of an output directory.
 type DirectoryLock struct {
-	FS        storage.FS
-	dir       string
-	me        Owner
-	polling   bool     // the caller polls
-	Text      []byte   // the file's content
-	displaced []string // tokens of the owners from whom it was taken over
-	stop      chan struct{}
-	done      sync.WaitGroup
+	FS      storage.FS
+	dir     string
+	me      Owner
+	polling bool   // the caller polls
+	Text    []byte // the file's content
+	stop    chan struct{}
+	done    sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
 	touched time.Time  // when it was last written
@@ -205,7 +204,12 @@ func (l *DirectoryLock) takeOver() error {
 			"still running: %s. Its lock is taken over when it has not been renewed for %v; delete %s before that only if you "+
 			"know that the process is gone", l.FS.URI(l.dir), held, why, staleAfter(held), l.FS.URI(l.name()))
 	}
-	aside := l.name() + "_stale_" + l.me.Token
+	// The lock that is moved away stays until the former owner's temporary files are moved away (clearTemps), because this
+	// process may be killed in between.
+	if err := l.FS.MkdirAll(path.Join(l.dir, TempDir), storage.DirPerm); err != nil {
+		return fmt.Errorf("take over the lock of %v: %w", held, err)
+	}
+	aside := path.Join(l.dir, TempDir, staleName+l.me.Token)
 	if err := l.FS.Rename(l.name(), aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("take over the lock of %v: %w", held, err)
 	}
@@ -218,8 +222,7 @@ func (l *DirectoryLock) takeOver() error {
 		return errors.Join(errcode.Locked.Errorf("%s was just locked by %v", l.FS.URI(l.dir), moved),
 			l.FS.Rename(aside, l.name()))
 	}
-	l.displaced = append(l.displaced, held.Token)
-	return storage.RemoveIfThere(l.FS, aside)
+	return nil
 }
 
 func (l *DirectoryLock) read(name string) (Owner, error) {

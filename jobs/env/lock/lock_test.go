@@ -225,6 +225,7 @@ func TestUnreadableLocks(t *testing.T) {
 		if l, err := Acquire(t.Context(), unreadableFS{storage.Local, unreadable}, dir, Request{User: "tina", Lost: func(error) {}}); !errors.Is(err, syscall.EIO) {
 			t.Errorf("%s: the lock is %v, %v", unreadable, l, err)
 		}
+		_ = os.Remove(filepath.Join(dir, TempDir)) // if it is empty
 		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != LockName {
 			t.Errorf("%s: left in the directory: %v, %v", unreadable, left, err)
 		}
@@ -644,7 +645,32 @@ func TestLocksOfOneProcess(t *testing.T) {
 	}
 }
 
-// TestTemporaryFilesHaveOwners: who takes a lock removes the temporary files of those that are gone, and no others.
+// killedFS is the file system of a process that is killed after its first rename.
+type killedFS struct {
+	storage.FS
+	killed *bool
+}
+
+func (k killedFS) Rename(from, to string) error {
+	if *k.killed {
+		return errKilled
+	}
+	*k.killed = true
+	return k.FS.Rename(from, to)
+}
+
+func (k killedFS) Open(name string) (storage.File, error) {
+	if *k.killed {
+		return nil, errKilled
+	}
+	return k.FS.Open(name)
+}
+
+var errKilled = errors.New("killed")
+
+// TestTemporaryFilesHaveOwners: who takes a lock removes the temporary files of those that are gone, and no others. The
+// lock's former owner may only be stopped, and may be known to a process alone that was killed after it moved the lock
+// away.
 func TestTemporaryFilesHaveOwners(t *testing.T) {
 	me := newOwner("tina")
 	if me.Namespaces == "" {
@@ -679,6 +705,7 @@ func TestTemporaryFilesHaveOwners(t *testing.T) {
 		folder("0000000000000005", 0, nil):                                true, // which is just being made
 		folder("0000000000000006", LockStale+time.Minute, nil):            false,
 		folder(held.Token, 0, &held):                                      false, // whose lock is taken over
+		folder(gone.Token+".00000000000000cc", 0, &living):                false, // moved away by another process
 		folder("not of a run, in a directory of somebody else's", 0, nil): true,
 	}
 	text, err := json.Marshal(held)
@@ -687,7 +714,11 @@ func TestTemporaryFilesHaveOwners(t *testing.T) {
 	if err := errors.Join(err, os.WriteFile(name, text, 0o600), os.Chtimes(name, then, then)); err != nil {
 		t.Fatal(err)
 	}
-	l, err := Acquire(context.Background(), storage.Local, dir, Request{User: "tina", Lost: func(error) {}})
+	o := Request{User: "tina", Lost: func(error) {}}
+	if _, err := Acquire(context.Background(), killedFS{storage.Local, new(bool)}, dir, o); !errors.Is(err, errKilled) {
+		t.Errorf("a process that is killed when it has moved the lock away: %v", err)
+	}
+	l, err := Acquire(context.Background(), storage.Local, dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 
 	"bulkload/internal/storage"
 )
@@ -53,24 +54,46 @@ func (l *DirectoryLock) TempFolder() (string, error) {
 	return l.tempPath(), nil
 }
 
-// clearTemps removes the temporary files of owners that are gone, beginning with the lock's former owners. It leaves
-// everything else in .tmp to the run that owns the directory.
+// clearTemps removes the temporary files of owners that are gone: of those whose lock was taken over, by this process or
+// by one that was killed after it, and of those that are seen to be gone. It also removes what earlier calls left.
 func (l *DirectoryLock) clearTemps() error {
-	folders, err := storage.List(l.FS, path.Join(l.dir, TempDir))
+	all, err := storage.List(l.FS, path.Join(l.dir, TempDir))
 	if err != nil {
 		return err
 	}
-	for _, f := range folders {
-		if !f.Dir || !IsToken(f.Name) || f.Name == l.me.Token || !l.deserted(f) {
+	var displaced, remove []string // tokens of former owners; paths
+	for _, f := range all {
+		if !f.Dir && strings.HasPrefix(f.Name, staleName) {
+			name := path.Join(l.dir, TempDir, f.Name)
+			held, err := l.read(name)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // another process has taken this lock over meanwhile, and has cleared its files
+			}
+			if err != nil {
+				return err
+			}
+			displaced, remove = append(displaced, held.Token), append(remove, name)
+		}
+	}
+	for _, f := range all {
+		token, _, isAside := strings.Cut(f.Name, ".")
+		if !f.Dir || !IsToken(token) || token == l.me.Token ||
+			!isAside && !slices.Contains(displaced, token) && !l.deserted(f) {
 			continue
 		}
-		// In one step, the move takes away the name by which the owner knows the folder, whatever it is writing there.
 		name := path.Join(l.dir, TempDir, f.Name)
-		aside := name + "." + l.me.Token
-		if err := l.FS.Rename(name, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+		if !isAside {
+			// In one step, the move takes away the name by which the owner knows the folder, whatever it is writing there.
+			aside := name + "." + l.me.Token
+			if err := l.FS.Rename(name, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			name = aside
 		}
-		_ = l.FS.RemoveAll(aside) // the next run removes the rest
+		remove = append(remove, name)
+	}
+	for _, name := range remove {
+		_ = l.FS.RemoveAll(name) // the next run removes the rest
 	}
 	return nil
 }
@@ -78,9 +101,6 @@ func (l *DirectoryLock) clearTemps() error {
 // deserted reports whether the owner of a folder of temporary files is gone. An invisible owner counts as gone if
 // nothing has changed in its folder for as long as it takes to lose a lock.
 func (l *DirectoryLock) deserted(folder storage.Info) bool {
-	if slices.Contains(l.displaced, folder.Name) {
-		return true
-	}
 	var o Owner
 	text, err := storage.ReadFile(l.FS, path.Join(l.dir, TempDir, folder.Name, OwnerName), 64<<10)
 	if err != nil || json.Unmarshal(text, &o) != nil {
@@ -146,3 +166,7 @@ func (g guardedFS) RemoveAll(name string) error {
 
 // TempDir is the folder of temporary files in an output directory.
 const TempDir = ".tmp"
+
+// staleName begins the name of a lock in TempDir that was taken from its owner: the rest is the token of the process
+// that did.
+const staleName = "_lock_stale_"

@@ -105,7 +105,6 @@ func (w *Dir) CleanFiles(m *manifest.Manifest) error {
 		errs = append(errs, w.removeUnrecorded(m, family))
 		_ = w.FS.Remove(path.Join(w.Path, family)) // succeeds only if it is empty, as intended
 	}
-	errs = append(errs, w.ClearTemps())
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("clean the output: %w", err)
 	}

@@ -96,23 +96,6 @@ func (w *Dir) CheckLock() error { return w.Lock.Check() }
 // TempFolder returns the folder for files that don't have their names yet.
 func (w *Dir) TempFolder() (string, error) { return w.Lock.TempFolder() }
 
-// ClearTemps deletes folders in .tmp without an owner: those that lock.Acquire moved aside but could not delete.
-func (w *Dir) ClearTemps() error {
-	all, err := storage.List(w.FS, path.Join(w.Path, lock.TempDir))
-	if err != nil {
-		return err
-	}
-	for _, f := range all {
-		if f.Dir && lock.IsToken(f.Name) {
-			continue
-		}
-		if err := w.FS.RemoveAll(path.Join(w.Path, lock.TempDir, f.Name)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // ClearRejects deletes the rejects of earlier runs.
 func (w *Dir) ClearRejects() error {
 	if err := w.FS.RemoveAll(path.Join(w.Path, manifest.RejectsDir)); err != nil {
