@@ -1165,7 +1165,7 @@ var found = map[string]struct {
 	"a file of an output is taken before it is cut": {"is gone since this command found it", schedule{Faults: []fault{{0, "meta moves", 0}, {2, "hang at a step", 16}, {3, "hang", 3}, {188, "split", 10}, {148, "hang", 7}, {26, "lose", 0}}}},
 	// A region server hangs with a load request. The next command moves its files back and begins its load, and then the
 	// server wakes up and takes one of them. The command said that a file does not exist.
-	"a file is taken after recovery": {"is gone since the interrupted load was recovered", schedule{Faults: []fault{{0, "meta moves", 0}, {83, "move", 13}, {108, "hang", 8}, {151, "lose", 0}, {78, "move", 4}, {139, "kill", 0}, {208, "delay", 4}}}},
+	"a file is taken after recovery": {"is gone since the interrupted load was recovered", schedule{Faults: []fault{{40, "meta moves", 0}, {148, "move", 13}, {112, "hang", 8}, {188, "lose", 0}, {15, "move", 4}, {138, "kill", 0}, {204, "delay", 4}}}},
 	// All region servers of an HBase 1 hang past their sessions, and wake up at the same time. Nothing in its hbase:meta
 	// says that no server has the regions, so the command was done while the servers that took the files ended.
 	"no server has the regions": {"which is dead", schedule{Way: 1, Faults: []fault{{0, "meta moves", 0}, {0, "fail a step", 0}, {0, "hang", 5}, {0, "hang", 4}}}},

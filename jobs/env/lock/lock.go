@@ -168,8 +168,10 @@ func (l *DirectoryLock) create() error {
 // A rename is one step, so of several runs that find the same dead owner, only one moves its lock. The others find
 // nothing to move, and the one that creates the new lock first has it. Between the look and the move, the dead owner's
 // lock may have been replaced by that of a living run. So takeOver reads what it moved, and puts it back if it is
-// another lock, or can't be read. If a third run has locked the directory in that moment, it can't be put back, because
-// a rename replaces nothing. Then the run that lost its lock finds that out before its next change (Check), and ends.
+// another lock, or can't be read. It can't be put back if a third run has locked the directory in that moment, because
+// Rename refuses a name that exists. (On HDFS it looks first, so it may replace a lock that is made after that look.)
+// Whoever loses its lock in this way, or because this process is killed before it has put it back, finds that out before
+// its next change (Check), and ends.
 //
 // takeOver alone is not safe if the owner only seems to be dead because it was stopped for LockStale: the rename does
 // not prevent its next change. Fresh and Check do, and each change needs them (Guarded). But the owner may have been
@@ -209,12 +211,12 @@ func (l *DirectoryLock) takeOver() error {
 	if err := l.FS.MkdirAll(path.Join(l.dir, TempDir), storage.DirPerm); err != nil {
 		return fmt.Errorf("take over the lock of %v: %w", held, err)
 	}
-	aside := path.Join(l.dir, TempDir, staleName+l.me.Token)
+	aside := path.Join(l.dir, TempDir, staleName+NewToken())
 	if err := l.FS.Rename(l.name(), aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("take over the lock of %v: %w", held, err)
 	}
 	switch moved, err := l.read(aside); {
-	case errors.Is(err, fs.ErrNotExist): // it was released, or another run took it over
+	case errors.Is(err, fs.ErrNotExist): // it was released, or another run has taken it over and cleared what was moved
 	case err != nil:
 		return errors.Join(fmt.Errorf("take over the lock of %v: read what was moved: %w", held, err),
 			l.FS.Rename(aside, l.name()))

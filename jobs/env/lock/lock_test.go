@@ -668,9 +668,8 @@ func (k killedFS) Open(name string) (storage.File, error) {
 
 var errKilled = errors.New("killed")
 
-// TestTemporaryFilesHaveOwners: who takes a lock removes the temporary files of those that are gone, and no others. The
-// lock's former owner may only be stopped, and may be known to a process alone that was killed after it moved the lock
-// away.
+// TestTemporaryFilesHaveOwners: who takes a lock removes the temporary files of those that are gone, and no others. Here
+// the process that took the lock from its former owner was killed before it did.
 func TestTemporaryFilesHaveOwners(t *testing.T) {
 	me := newOwner("tina")
 	if me.Namespaces == "" {
@@ -727,7 +726,68 @@ func TestTemporaryFilesHaveOwners(t *testing.T) {
 			t.Errorf("%s is there: %v, want %v", name, err == nil, want)
 		}
 	}
+	if left, err := filepath.Glob(filepath.Join(dir, TempDir, staleName+"*")); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
 	if err := l.Release(); err != nil {
 		t.Error(err)
+	}
+}
+
+// listingFS does something before .tmp is listed.
+type listingFS struct {
+	storage.FS
+	before func()
+}
+
+func (l listingFS) ReadDir(dir string) ([]storage.Info, error) {
+	if filepath.Base(dir) == TempDir {
+		l.before()
+	}
+	return l.FS.ReadDir(dir)
+}
+
+// TestTakeoversMeet: a process takes the lock of a living run for the one it saw before, and puts it back after that run
+// has looked for temporary files. The run still has its lock.
+func TestTakeoversMeet(t *testing.T) {
+	dir := t.TempDir()
+	name, moved := filepath.Join(dir, LockName), filepath.Join(dir, TempDir, staleName+"00000000000000aa")
+	l, err := Acquire(t.Context(), listingFS{storage.Local, func() {
+		if err := errors.Join(os.Mkdir(filepath.Dir(moved), 0o700), os.Rename(name, moved)); err != nil {
+			t.Error(err)
+		}
+	}}, dir, Request{User: "tina", Lost: func(error) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Check(); failure.CodeOf(err) != errcode.RunAgain {
+		t.Errorf("the run whose lock is moved: %v", err)
+	}
+	if err := errors.Join(os.Rename(moved, name), l.Check(), l.Release()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRecordOfATakeoverStays: a record that can't be removed could be put back later, so nobody has the lock until it is
+// removed. The former owner's files are out of its way in any case.
+func TestRecordOfATakeoverStays(t *testing.T) {
+	dir := t.TempDir()
+	held := newOwner("tina")
+	held.Host = "elsewhere"
+	temps := filepath.Join(dir, TempDir, held.Token)
+	text, err := json.Marshal(held)
+	name := filepath.Join(dir, LockName)
+	then := time.Now().Add(-LockStale - time.Minute)
+	if err := errors.Join(err, os.WriteFile(name, text, 0o600), os.Chtimes(name, then, then), os.MkdirAll(temps, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Acquire(t.Context(), stuckFS{storage.Local}, dir, Request{User: "tina", Lost: func(error) {}}); err == nil {
+		t.Error("locked")
+	}
+	if _, err := os.Stat(temps); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the former owner's files: %v", err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, TempDir, staleName+"*")); err != nil || len(left) != 1 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // its lock, it never writes to the same name as another run.
 //
 // A check of the lock and a rename are two steps, and a process may sleep between them. So whoever takes a lock over
-// removes the former owner's folder before it looks at anything else. If that owner wakes up, it has nothing left to
+// moves the former owner's folder away before it looks at anything else. If that owner wakes up, it has nothing left to
 // rename.
 const OwnerName = "_owner"
 
@@ -61,18 +61,18 @@ func (l *DirectoryLock) clearTemps() error {
 	if err != nil {
 		return err
 	}
-	var displaced, remove []string // tokens of former owners; paths
+	var displaced, records, folders []string // tokens of former owners; paths to remove
 	for _, f := range all {
-		if !f.Dir && strings.HasPrefix(f.Name, staleName) {
-			name := path.Join(l.dir, TempDir, f.Name)
-			held, err := l.read(name)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // another process has taken this lock over meanwhile, and has cleared its files
-			}
-			if err != nil {
-				return err
-			}
-			displaced, remove = append(displaced, held.Token), append(remove, name)
+		if f.Dir || !strings.HasPrefix(f.Name, staleName) {
+			continue
+		}
+		name := path.Join(l.dir, TempDir, f.Name)
+		switch held, err := l.read(name); {
+		case errors.Is(err, fs.ErrNotExist): // it was put back, or its owner's folder was moved away before it was removed
+		case err != nil:
+			return err
+		case held.Token != l.me.Token: // otherwise it was moved by mistake, and is put back
+			displaced, records = append(displaced, held.Token), append(records, name)
 		}
 	}
 	for _, f := range all {
@@ -83,6 +83,10 @@ func (l *DirectoryLock) clearTemps() error {
 		}
 		name := path.Join(l.dir, TempDir, f.Name)
 		if !isAside {
+			// A former owner that was stopped while it renewed its lock may have it again.
+			if err := l.checkOwner(); err != nil {
+				return err
+			}
 			// In one step, the move takes away the name by which the owner knows the folder, whatever it is writing there.
 			aside := name + "." + l.me.Token
 			if err := l.FS.Rename(name, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -90,9 +94,14 @@ func (l *DirectoryLock) clearTemps() error {
 			}
 			name = aside
 		}
-		remove = append(remove, name)
+		folders = append(folders, name)
 	}
-	for _, name := range remove {
+	for _, name := range records { // a record that stays could be put back when this lock is released
+		if err := storage.RemoveIfThere(l.FS, name); err != nil {
+			return err
+		}
+	}
+	for _, name := range folders {
 		_ = l.FS.RemoveAll(name) // the next run removes the rest
 	}
 	return nil
@@ -167,6 +176,5 @@ func (g guardedFS) RemoveAll(name string) error {
 // TempDir is the folder of temporary files in an output directory.
 const TempDir = ".tmp"
 
-// staleName begins the name of a lock in TempDir that was taken from its owner: the rest is the token of the process
-// that did.
+// staleName begins the name of a lock in TempDir that was taken from its owner. The rest is never used again.
 const staleName = "_lock_stale_"
