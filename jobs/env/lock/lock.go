@@ -170,8 +170,8 @@ func (l *DirectoryLock) create() error {
 // lock may have been replaced by that of a living run. So takeOver reads what it moved, and puts it back if it is
 // another lock, or can't be read. It can't be put back if a third run has locked the directory in that moment, because
 // Rename refuses a name that exists. (On HDFS it looks first, so it may replace a lock that is made after that look.)
-// Whoever loses its lock in this way, or because this process is killed before it has put it back, finds that out before
-// its next change (Check), and ends.
+// Whoever loses its lock in this way, or because this process is killed before it has put it back, finds that out
+// before its next change (Check), and ends.
 //
 // takeOver alone is not safe if the owner only seems to be dead because it was stopped for LockStale: the rename does
 // not prevent its next change. Fresh and Check do, and each change needs them (Guarded). But the owner may have been

@@ -54,8 +54,8 @@ func (l *DirectoryLock) TempFolder() (string, error) {
 	return l.tempPath(), nil
 }
 
-// clearTemps removes the temporary files of owners that are gone: of those whose lock was taken over, by this process or
-// by one that was killed after it, and of those that are seen to be gone. It also removes what earlier calls left.
+// clearTemps removes the temporary files of owners whose lock was taken over, by this process or by one that was killed
+// after it, and of those that are seen to be gone. It also removes what earlier calls left.
 func (l *DirectoryLock) clearTemps() error {
 	all, err := storage.List(l.FS, path.Join(l.dir, TempDir))
 	if err != nil {
