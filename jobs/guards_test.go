@@ -52,7 +52,7 @@ var guards = map[string]guard{
 	"an owner whose lock is taken over has nothing left to rename": {"jobs/env/lock/temps.go",
 		"func (l *DirectoryLock) clearTemps() error {\n", "func (l *DirectoryLock) clearTemps() error {\n\tif true {\n\t\treturn nil\n\t}\n", "jobs/env/lock.TestRunWithoutLockRenamesNothing", ""},
 	"a folder for temporary files that is made after its lock was taken over is not used": {"jobs/env/lock/temps.go",
-		"\tif err := l.checkOwner(); err != nil {\n\t\treturn \"\", err\n\t}\n\tl.temps", "\tl.temps", "TestSearch", ""},
+		"\tif err := l.checkOwner(); err != nil {\n\t\treturn \"\", err\n\t}\n\tl.temps", "\tl.temps", "jobs/env/lock.TestFolderAfterATakeover", ""},
 	"an owner whose turn is taken over writes nothing into the ledger": {"jobs/loading/output_record.go",
 		"l.Write(e, temps)", "l.Write(e, temps[:0])", "TestSearch", ""},
 	"the lock is checked before something is recorded": {"jobs/pipeline/output/dir.go",

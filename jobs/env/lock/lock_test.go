@@ -768,6 +768,30 @@ func TestTakeoversMeet(t *testing.T) {
 	}
 }
 
+// TestFolderAfterATakeover: a run that is stopped before it has a folder for temporary files gets none when it wakes up
+// and another one has its lock, because nobody would move that folder away.
+func TestFolderAfterATakeover(t *testing.T) {
+	dir := t.TempDir()
+	take := func() *DirectoryLock {
+		l, err := Acquire(t.Context(), storage.Local, dir, Request{User: "tina", Lost: func(error) {}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	first := take()
+	if err := os.Remove(filepath.Join(dir, LockName)); err != nil {
+		t.Fatal(err)
+	}
+	second := take()
+	if temps, err := first.TempFolder(); failure.CodeOf(err) != errcode.RunAgain {
+		t.Errorf("the first one's folder: %q, %v", temps, err)
+	}
+	if err := errors.Join(second.Check(), first.Release(), second.Release()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestRecordOfATakeoverStays: a record that can't be removed could be put back later, so nobody has the lock until it is
 // removed. The former owner's files are out of its way in any case.
 func TestRecordOfATakeoverStays(t *testing.T) {
