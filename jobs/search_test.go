@@ -1209,6 +1209,9 @@ var found = map[string]struct {
 	// A process is stopped before it has a folder for temporary files, and wakes up while another one takes its lock over. It
 	// made the folder, and took the lock back. That was an unknown failure of both.
 	"a folder for temporary files is late": {lockStolen, schedule{Order: 3, Faults: []fault{{0, "take over", 3}, {7, "hang at a step", 13}, {10, "next night", 2}, {4, "second client", 6}, {12, "wake", 0}}}},
+	// A process that wakes up renews its lock in the moment in which another one takes it over and moves its temporary files
+	// away. Then it had the lock and no files, which was an unknown failure.
+	"a lock is renewed while it is taken over": {"moved this run's temporary files away", schedule{Order: 0x6f, Faults: []fault{{3, "wake", 0}, {239, "cut", 0}, {143, "cut", 0}, {139, "merge", 10}, {5, "take over", 2}, {10, "lose", 0}}}},
 	// A command is refused after it has removed a file in order to write it again. The search took its rows for lost.
 	"a command is refused before it writes files again": {writtenAgain, schedule{Order: 0x57a, Way: 1, Before: 2, Faults: []fault{{127, "hang", 1}, {140, "kill", 0}, {0, "meta moves", 1}, {62, "deny", 5}, {103, "cut", 0}, {0, "fail a step", 3}}}},
 	// An HBase 1 without staging folders: a directory's load of the same files takes one while a job looks at who may take it.

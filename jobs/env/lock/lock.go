@@ -345,7 +345,11 @@ func (l *DirectoryLock) Explain(err error) error {
 	if err == nil || failure.KindOf(err) == failure.Later {
 		return err
 	}
-	if lost := l.Check(); failure.KindOf(lost) == failure.Later && !errors.Is(lost, storage.ErrUnavailable) {
+	lost := l.Check()
+	if lost == nil {
+		lost = l.checkTemps()
+	}
+	if failure.KindOf(lost) == failure.Later && !errors.Is(lost, storage.ErrUnavailable) {
 		return errcode.RunAgain.Errorf("%w; nothing was changed since (%v)", lost, err)
 	}
 	return err

@@ -787,7 +787,15 @@ func TestFolderAfterATakeover(t *testing.T) {
 	if temps, err := first.TempFolder(); failure.CodeOf(err) != errcode.RunAgain {
 		t.Errorf("the first one's folder: %q, %v", temps, err)
 	}
-	if err := errors.Join(second.Check(), first.Release(), second.Release()); err != nil {
+	// A run that renewed its lock while another one took it over has the lock, but not its folder.
+	temps, err := second.TempFolder()
+	if err := errors.Join(err, os.RemoveAll(temps), second.Check()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Create(filepath.Join(temps, "file")); failure.CodeOf(second.Explain(err)) != errcode.RunAgain {
+		t.Errorf("a file in a folder that was moved away: %v", second.Explain(err))
+	}
+	if err := errors.Join(first.Release(), second.Release()); err != nil {
 		t.Error(err)
 	}
 }

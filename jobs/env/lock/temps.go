@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 )
 
@@ -52,6 +53,21 @@ func (l *DirectoryLock) TempFolder() (string, error) {
 	}
 	l.temps = true
 	return l.tempPath(), nil
+}
+
+// checkTemps returns an error if another run has moved the folder away. A run that renews its lock in the moment of a
+// takeover has the lock again, but not its folder.
+func (l *DirectoryLock) checkTemps() error {
+	l.making.Lock()
+	defer l.making.Unlock()
+	if !l.temps {
+		return nil
+	}
+	if _, err := l.FS.Stat(l.tempPath()); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errcode.RunAgain.Errorf("another run has meanwhile taken the lock of %s over, and moved this run's temporary "+
+		"files away", l.FS.URI(l.dir))
 }
 
 // clearTemps removes the temporary files of owners whose lock was taken over, by this process or by one that was killed
