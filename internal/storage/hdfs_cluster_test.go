@@ -190,6 +190,29 @@ func TestHDFSFailures(t *testing.T) {
 			t.Error("content differs")
 		}
 	})
+	t.Run("a file of a killed writer is being closed", func(t *testing.T) {
+		fsys, root := onHDFS(t, conf)
+		name := path.Join(root, "f")
+		w, err := fsys.Create(name, 0)
+		check(t, err)
+		_, err = w.Write(noise(3 * writeBuffer / 2)) // the first block is begun
+		check(t, err)
+		check(t, c.Pause("dn1"))
+		recovered := make(chan error)
+		go func() {
+			recovered <- c.RunJava(t.Context(), "org.apache.hadoop.hdfs.tools.DebugAdmin", "recoverLease", "-path", name, "-retries", "20")
+		}()
+		exists := make(chan error)
+		go func() {
+			time.Sleep(5 * time.Second) // the NameNode closes the file only when the DataNode is awake
+			exists <- CreateFile(fsys, name, nil)
+		}()
+		time.Sleep(8 * time.Second)
+		check(t, c.Resume("dn1"))
+		wants(t, <-exists, fs.ErrExist)
+		check(t, <-recovered)
+		check(t, w.Abort())
+	})
 	t.Run("DataNode dies under a writer", func(t *testing.T) {
 		fsys, root := onHDFS(t, conf)
 		name := path.Join(root, "f")

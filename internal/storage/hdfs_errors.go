@@ -36,6 +36,7 @@ var retryableExceptions = map[string]bool{
 	"org.apache.hadoop.ipc.RetriableException":                         true,
 	"org.apache.hadoop.hdfs.server.namenode.SafeModeException":         true,
 	"org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException": true,
+	"org.apache.hadoop.hdfs.protocol.RecoveryInProgressException":      true, // of a file whose writer was killed
 }
 
 // noDataNodes is the text of BlockManager.chooseTarget4NewBlock, in a plain IOException, if no DataNode is up or has

@@ -39,10 +39,15 @@ func (r *requests) hooks(files int, record load.Hooks) load.Hooks {
 // check returns an error if another run may load the files by now. It is called before each load request.
 func (r *requests) check() error {
 	r.out.Options.Failpoint.Reached(options.BeforeRequest)
+	if err := r.out.CheckLock(); err != nil {
+		return err
+	}
+	// These ask nobody, so a process that is stopped while it looks at the lock finds out when it wakes up. One that is
+	// stopped after them still sends the request.
 	if err := r.turn.Fresh(); err != nil {
 		return err
 	}
-	return r.out.CheckLock()
+	return r.out.Lock.Fresh()
 }
 
 // The approximate shares of a load's time after which it knows that the table still serves what an earlier process has
