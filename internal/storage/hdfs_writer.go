@@ -107,7 +107,7 @@ func (w *hdfsWriter) explain(op string, err error) error {
 // isLeaseLost reports whether the NameNode no longer has the file that is being written, which it knows by its id, or
 // has closed it. It closes files 20 minutes after their writer's last sign of life, for example if the process was
 // stopped (FSNamesystem.checkLease, LeaseManager.checkLeases). Then it says that the file's last block does not
-// exist, or is not under construction (FSNamesystem.checkUCBlock).
+// exist, or is not under construction, or that this holds for the file of that block (FSNamesystem.checkUCBlock).
 func isLeaseLost(err error) bool {
 	var remote hdfs.Error
 	if !errors.As(err, &remote) {
@@ -115,7 +115,8 @@ func isLeaseLost(err error) bool {
 	}
 	text, _, _ := strings.Cut(remote.Message(), "\n")
 	return remote.Exception() == classNotFound || strings.HasSuffix(remote.Exception(), ".LeaseExpiredException") ||
-		strings.HasSuffix(text, " does not exist.") || strings.HasPrefix(text, "Unexpected BlockUCState")
+		strings.HasSuffix(text, " does not exist.") || strings.HasPrefix(text, "Unexpected BlockUCState") ||
+		strings.HasSuffix(text, " belonged to does not exist or it is not under construction.")
 }
 
 // nameNodeLost is an ErrDataNode in its effect: the file is written again, by then perhaps at another NameNode. Its
