@@ -549,8 +549,10 @@ func (s *search) decide(waiting []*simcluster.Call) (pick int, v simcluster.Verd
 
 // watch notices rare states.
 func (s *search) watch(c *simcluster.Call) {
-	if isLock := strings.HasPrefix(path.Base(c.On), lock.LockName); s.input == 0 && s.inputs[c.Client] == 1 && !c.RPC && c.Server == 0 &&
-		!slices.Contains(readingCalls, c.What) && storage.Below(searchOutput, c.On) && !isLock {
+	temps := path.Join(searchOutput, lock.TempDir)
+	isLock := strings.HasPrefix(path.Base(c.On), lock.LockName) || c.On == temps // which is made for a lock that is taken over
+	if s.input == 0 && s.inputs[c.Client] == 1 && !c.RPC && c.Server == 0 && !slices.Contains(readingCalls, c.What) &&
+		storage.Below(searchOutput, c.On) && !isLock {
 		s.correct() // the correction has the output's lock
 	}
 	switch {
@@ -563,7 +565,7 @@ func (s *search) watch(c *simcluster.Call) {
 		if s.reached[turnStolen]++; path.Dir(c.On) == searchOutput {
 			s.reached[lockStolen]++
 		}
-	case storage.Below(path.Join(searchOutput, lock.TempDir), c.On):
+	case storage.Below(temps, c.On) && !isLock:
 		s.hadLock[c.Client] = true
 	}
 }

@@ -198,13 +198,18 @@ func TestHDFSFailures(t *testing.T) {
 		_, err = w.Write(noise(3 * writeBuffer / 2)) // the first block is begun
 		check(t, err)
 		check(t, c.Pause("dn1"))
+		defer func() { _ = c.Resume("dn1") }()
 		// The NameNode begins to close the file, which it can't finish before the DataNode is awake.
 		if err := c.RunJava(t.Context(), "org.apache.hadoop.hdfs.tools.DebugAdmin", "recoverLease", "-path", name); err == nil {
 			t.Fatal("the file was closed at once")
 		}
-		exists := make(chan error)
+		exists := make(chan error, 1)
 		go func() { exists <- CreateFile(fsys, name, nil) }()
-		time.Sleep(2 * time.Second)
+		select {
+		case err := <-exists:
+			t.Fatalf("this is not waited for: %v", err)
+		case <-time.After(2 * time.Second):
+		}
 		check(t, c.Resume("dn1"))
 		wants(t, <-exists, fs.ErrExist)
 		check(t, w.Abort())
@@ -378,4 +383,24 @@ func TestHDFSThrottled(t *testing.T) {
 	moved("read with a gap of 2,000 bytes", 2<<20+4000)
 	write(t, Local, filepath.Join(t.TempDir(), "file"), content)
 	moved("local", 2<<20+4000)
+}
+
+// TestLeaseLost: what the NameNode says of a file that is no longer its writer's (FSNamesystem.checkLease, checkUCBlock),
+// some of which it says only at certain moments.
+func TestLeaseLost(t *testing.T) {
+	const io = "java.io.IOException"
+	for _, c := range []struct {
+		class, text string
+		lost        bool
+	}{
+		{"org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException", "", true},
+		{io, "blk_1_2 does not exist.\n\tat …", true},
+		{io, "Unexpected BlockUCState: blk_1_2 is COMPLETE but not UNDER_CONSTRUCTION", true},
+		{io, "The file blk_1_2 belonged to does not exist or it is not under construction.\n\tat …", true},
+		{io, "the blocks are all wrong", false},
+	} {
+		if isLeaseLost(&remoteError{c.class, c.text}) != c.lost {
+			t.Errorf("%s: %s: want %v", c.class, c.text, c.lost)
+		}
+	}
 }

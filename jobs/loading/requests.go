@@ -42,7 +42,7 @@ func (r *requests) check() error {
 	if err := r.out.CheckLock(); err != nil {
 		return err
 	}
-	// These ask nobody, so a process that is stopped while it looks at the lock finds out when it wakes up. One that is
+	// These read nothing, so a process that is stopped while it looks at the lock finds out when it wakes up. One that is
 	// stopped after them still sends the request.
 	if err := r.turn.Fresh(); err != nil {
 		return err

@@ -347,7 +347,10 @@ func (l *DirectoryLock) Explain(err error) error {
 	}
 	lost := l.Check()
 	if lost == nil {
-		lost = l.checkTemps()
+		if gone := l.checkTemps(); gone != nil {
+			return errcode.RunAgain.Errorf("%w (%v)", gone, err)
+		}
+		return err
 	}
 	if failure.KindOf(lost) == failure.Later && !errors.Is(lost, storage.ErrUnavailable) {
 		return errcode.RunAgain.Errorf("%w; nothing was changed since (%v)", lost, err)

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -765,6 +766,46 @@ func TestTakeoversMeet(t *testing.T) {
 	}
 	if err := errors.Join(os.Rename(moved, name), l.Check(), l.Release()); err != nil {
 		t.Error(err)
+	}
+}
+
+// swappedFS has another run's lock in place of the one that is renamed first.
+type swappedFS struct {
+	storage.FS
+	text []byte // nil once it is there
+}
+
+func (s *swappedFS) Rename(from, to string) error {
+	if s.text != nil && filepath.Base(from) == LockName {
+		if err := os.WriteFile(from, s.text, 0o600); err != nil {
+			return err
+		}
+		s.text = nil
+	}
+	return s.FS.Rename(from, to)
+}
+
+// TestLockOfAnotherIsPutBack: between a look at the lock of a run that is gone and its removal, another run takes the
+// lock.
+func TestLockOfAnotherIsPutBack(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, LockName)
+	gone, other := newOwner("tina"), newOwner("tina")
+	gone.Host, other.Host = "elsewhere", "elsewhere"
+	before, err := json.Marshal(gone)
+	after, err2 := json.Marshal(other)
+	then := time.Now().Add(-LockStale - time.Minute)
+	if err := errors.Join(err, err2, os.WriteFile(name, before, 0o600), os.Chtimes(name, then, then)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Acquire(t.Context(), &swappedFS{storage.Local, after}, dir, Request{User: "tina", Lost: func(error) {}}); failure.CodeOf(err) != errcode.Locked {
+		t.Errorf("locked: %v", err)
+	}
+	if now, err := os.ReadFile(name); err != nil || !bytes.Equal(now, after) {
+		t.Errorf("the lock is %s, %v", now, err)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, TempDir)); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 

@@ -99,8 +99,8 @@ func NewToken() string {
 	return hex.EncodeToString(b)
 }
 
-// IsToken reports whether a name has the form of a lock's token.
-func IsToken(name string) bool {
+// isToken reports whether a name has the form of a lock's token.
+func isToken(name string) bool {
 	return len(name) == 2*tokenBytes && strings.Trim(name, "0123456789abcdef") == ""
 }
 

@@ -25,8 +25,8 @@ const OwnerName = "_owner"
 // tempPath returns the folder for the lock's temporary files.
 func (l *DirectoryLock) tempPath() string { return path.Join(l.dir, TempDir, l.me.Token) }
 
-// TempFolder returns tempPath, and creates the folder at the first call only, because if the folder is gone, so is the
-// lock. The lock must be held after the folder was made.
+// TempFolder returns tempPath, and creates the folder at the first call only, because if the folder is gone, another
+// run has taken the lock over. The lock must be held after the folder was made.
 func (l *DirectoryLock) TempFolder() (string, error) {
 	if !l.Held() {
 		return "", l.Fresh()
@@ -66,12 +66,11 @@ func (l *DirectoryLock) checkTemps() error {
 	if _, err := l.FS.Stat(l.tempPath()); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return errcode.RunAgain.Errorf("another run has meanwhile taken the lock of %s over, and moved this run's temporary "+
-		"files away", l.FS.URI(l.dir))
+	return errcode.RunAgain.Errorf("another run took over the lock of %s and moved this run's temporary files away", l.FS.URI(l.dir))
 }
 
 // clearTemps removes the temporary files of owners whose lock was taken over, by this process or by one that was killed
-// after it, and of those that are seen to be gone. It also removes what earlier calls left.
+// before it could remove them, and of those that are seen to be gone. It also removes what earlier calls left.
 func (l *DirectoryLock) clearTemps() error {
 	all, err := storage.List(l.FS, path.Join(l.dir, TempDir))
 	if err != nil {
@@ -84,7 +83,7 @@ func (l *DirectoryLock) clearTemps() error {
 		}
 		name := path.Join(l.dir, TempDir, f.Name)
 		switch held, err := l.read(name); {
-		case errors.Is(err, fs.ErrNotExist): // it was put back, or its owner's folder was moved away before it was removed
+		case errors.Is(err, fs.ErrNotExist): // it was put back, or cleared by another run
 		case err != nil:
 			return err
 		case held.Token != l.me.Token: // otherwise it was moved by mistake, and is put back
@@ -93,7 +92,7 @@ func (l *DirectoryLock) clearTemps() error {
 	}
 	for _, f := range all {
 		token, _, isAside := strings.Cut(f.Name, ".")
-		if !f.Dir || !IsToken(token) || token == l.me.Token ||
+		if !f.Dir || !isToken(token) || token == l.me.Token ||
 			!isAside && !slices.Contains(displaced, token) && !l.deserted(f) {
 			continue
 		}
@@ -192,5 +191,5 @@ func (g guardedFS) RemoveAll(name string) error {
 // TempDir is the folder of temporary files in an output directory.
 const TempDir = ".tmp"
 
-// staleName begins the name of a lock in TempDir that was taken from its owner. The rest is never used again.
+// staleName begins the name of a lock in TempDir that was taken from its owner. The rest is a new token.
 const staleName = "_lock_stale_"
