@@ -384,23 +384,3 @@ func TestHDFSThrottled(t *testing.T) {
 	write(t, Local, filepath.Join(t.TempDir(), "file"), content)
 	moved("local", 2<<20+4000)
 }
-
-// TestLeaseLost: what the NameNode says of a file that is no longer its writer's (FSNamesystem.checkLease, checkUCBlock),
-// some of which it says only at certain moments.
-func TestLeaseLost(t *testing.T) {
-	const io = "java.io.IOException"
-	for _, c := range []struct {
-		class, text string
-		lost        bool
-	}{
-		{"org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException", "", true},
-		{io, "blk_1_2 does not exist.\n\tat …", true},
-		{io, "Unexpected BlockUCState: blk_1_2 is COMPLETE but not UNDER_CONSTRUCTION", true},
-		{io, "The file blk_1_2 belonged to does not exist or it is not under construction.\n\tat …", true},
-		{io, "the blocks are all wrong", false},
-	} {
-		if isLeaseLost(&remoteError{c.class, c.text}) != c.lost {
-			t.Errorf("%s: %s: want %v", c.class, c.text, c.lost)
-		}
-	}
-}

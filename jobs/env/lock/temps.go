@@ -66,7 +66,8 @@ func (l *DirectoryLock) checkTemps() error {
 	if _, err := l.FS.Stat(l.tempPath()); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return errcode.RunAgain.Errorf("another run took over the lock of %s and moved this run's temporary files away", l.FS.URI(l.dir))
+	return errcode.RunAgain.Errorf("another run took over the lock of %s and moved this run's temporary files away",
+		l.FS.URI(l.dir))
 }
 
 // clearTemps removes the temporary files of owners whose lock was taken over, by this process or by one that was killed
