@@ -106,7 +106,7 @@ search:
 	BULKLOAD_SUITE=search go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestSearch$$' ./jobs -rapid.checks=$(SCHEDULES) | \
 	awk '{print; fflush()} /schedules, .* an hour; states reached/ {summary = $$0} END {print summary}'
 
-# A part of an exhaustive search: each fault at each call (128,000 schedules), and each pair of faults of a small load, except
+# A part of an exhaustive search: each fault at each call (133,000 schedules), and each pair of faults of a small load, except
 # those that TestEveryPairOfFaults leaves out (some 416,000); four hours of one core in all: make search-faults PART=3/20
 PART ?= 1/20
 .PHONY: search-faults
