@@ -102,7 +102,7 @@ unit: $(PYTHON)/bin/pyflakes
 SCHEDULES ?= 20000
 search:
 	BULKLOAD_HISTORIES=$(HISTORIES) go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestProofHistories$$' ./jobs/loading
-	go test -vet=off -pgo=off -run '^$$' -fuzz '^FuzzSchedules$$' -fuzztime $(SCHEDULES)x ./jobs
+	go test -vet=off -pgo=off -run '^$$' -fuzz '^FuzzSchedules$$' -fuzztime $(SCHEDULES)x -fuzzminimizetime 1x ./jobs
 	BULKLOAD_SUITE=search go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestSearch$$' ./jobs -rapid.checks=$(SCHEDULES) | \
 	awk '{print; fflush()} /schedules, .* an hour; states reached/ {summary = $$0} END {print summary}'
 
