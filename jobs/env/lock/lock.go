@@ -346,11 +346,9 @@ func (l *DirectoryLock) Explain(err error) error {
 		return err
 	}
 	lost := l.Check()
-	if lost == nil {
-		if gone := l.checkTemps(); gone != nil {
-			return errcode.RunAgain.Errorf("%w (%v)", gone, err)
-		}
-		return err
+	if lost == nil && l.isCleared() {
+		return errcode.RunAgain.Errorf("another run took over the lock of %s and moved this run's temporary files away (%v)",
+			l.FS.URI(l.dir), err)
 	}
 	if failure.KindOf(lost) == failure.Later && !errors.Is(lost, storage.ErrUnavailable) {
 		return errcode.RunAgain.Errorf("%w; nothing was changed since (%v)", lost, err)

@@ -623,21 +623,26 @@ func TestLockInAnotherContainer(t *testing.T) {
 	}
 }
 
-// TestLocksOfOneProcess: two locks of one process, taken within a second, are not taken for each other.
-func TestLocksOfOneProcess(t *testing.T) {
-	dir := t.TempDir()
+// locksOfOneProcess locks a directory twice: the first lock is deleted before the second one is taken.
+func locksOfOneProcess(t *testing.T, dir string) (first, second *DirectoryLock) {
+	t.Helper()
 	take := func() *DirectoryLock {
-		l, err := Acquire(context.Background(), storage.Local, dir, Request{User: "tina", Lost: func(error) {}})
+		l, err := Acquire(t.Context(), storage.Local, dir, Request{User: "tina", Lost: func(error) {}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return l
 	}
-	first := take()
+	first = take()
 	if err := os.Remove(filepath.Join(dir, LockName)); err != nil {
 		t.Fatal(err)
 	}
-	second := take()
+	return first, take()
+}
+
+// TestLocksOfOneProcess: two locks of one process, taken within a second, are not taken for each other.
+func TestLocksOfOneProcess(t *testing.T) {
+	first, second := locksOfOneProcess(t, t.TempDir())
 	if err := first.Check(); failure.KindOf(err) != failure.Later {
 		t.Errorf("the first one's lock is ours still: %v", err)
 	}
@@ -646,22 +651,35 @@ func TestLocksOfOneProcess(t *testing.T) {
 	}
 }
 
+// leaveOldLock leaves the lock of an owner that has not touched it for so long that others may take it over. It returns
+// the lock's path.
+func leaveOldLock(t *testing.T, dir string, held Owner) string {
+	t.Helper()
+	name := filepath.Join(dir, LockName)
+	text, err := json.Marshal(held)
+	then := time.Now().Add(-LockStale - time.Minute)
+	if err := errors.Join(err, os.WriteFile(name, text, 0o600), os.Chtimes(name, then, then)); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
 // killedFS is the file system of a process that is killed after its first rename.
 type killedFS struct {
 	storage.FS
-	killed *bool
+	killed bool
 }
 
-func (k killedFS) Rename(from, to string) error {
-	if *k.killed {
+func (k *killedFS) Rename(from, to string) error {
+	if k.killed {
 		return errKilled
 	}
-	*k.killed = true
+	k.killed = true
 	return k.FS.Rename(from, to)
 }
 
-func (k killedFS) Open(name string) (storage.File, error) {
-	if *k.killed {
+func (k *killedFS) Open(name string) (storage.File, error) {
+	if k.killed {
 		return nil, errKilled
 	}
 	return k.FS.Open(name)
@@ -708,14 +726,9 @@ func TestTemporaryFilesHaveOwners(t *testing.T) {
 		folder(gone.Token+".00000000000000cc", 0, &living):                false, // moved away by another process
 		folder("not of a run, in a directory of somebody else's", 0, nil): true,
 	}
-	text, err := json.Marshal(held)
-	name := filepath.Join(dir, LockName)
-	then := time.Now().Add(-LockStale - time.Minute)
-	if err := errors.Join(err, os.WriteFile(name, text, 0o600), os.Chtimes(name, then, then)); err != nil {
-		t.Fatal(err)
-	}
+	leaveOldLock(t, dir, held)
 	o := Request{User: "tina", Lost: func(error) {}}
-	if _, err := Acquire(context.Background(), killedFS{storage.Local, new(bool)}, dir, o); !errors.Is(err, errKilled) {
+	if _, err := Acquire(context.Background(), &killedFS{FS: storage.Local}, dir, o); !errors.Is(err, errKilled) {
 		t.Errorf("a process that is killed when it has moved the lock away: %v", err)
 	}
 	l, err := Acquire(context.Background(), storage.Local, dir, o)
@@ -789,13 +802,11 @@ func (s *swappedFS) Rename(from, to string) error {
 // lock.
 func TestLockOfAnotherIsPutBack(t *testing.T) {
 	dir := t.TempDir()
-	name := filepath.Join(dir, LockName)
 	gone, other := newOwner("tina"), newOwner("tina")
 	gone.Host, other.Host = "elsewhere", "elsewhere"
-	before, err := json.Marshal(gone)
-	after, err2 := json.Marshal(other)
-	then := time.Now().Add(-LockStale - time.Minute)
-	if err := errors.Join(err, err2, os.WriteFile(name, before, 0o600), os.Chtimes(name, then, then)); err != nil {
+	name := leaveOldLock(t, dir, gone)
+	after, err := json.Marshal(other)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Acquire(t.Context(), &swappedFS{storage.Local, after}, dir, Request{User: "tina", Lost: func(error) {}}); failure.CodeOf(err) != errcode.Locked {
@@ -812,19 +823,7 @@ func TestLockOfAnotherIsPutBack(t *testing.T) {
 // TestFolderAfterATakeover: a run that is stopped before it has a folder for temporary files gets none when it wakes up
 // and another one has its lock, because nobody would move that folder away.
 func TestFolderAfterATakeover(t *testing.T) {
-	dir := t.TempDir()
-	take := func() *DirectoryLock {
-		l, err := Acquire(t.Context(), storage.Local, dir, Request{User: "tina", Lost: func(error) {}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return l
-	}
-	first := take()
-	if err := os.Remove(filepath.Join(dir, LockName)); err != nil {
-		t.Fatal(err)
-	}
-	second := take()
+	first, second := locksOfOneProcess(t, t.TempDir())
 	if temps, err := first.TempFolder(); failure.CodeOf(err) != errcode.RunAgain {
 		t.Errorf("the first one's folder: %q, %v", temps, err)
 	}
@@ -848,10 +847,8 @@ func TestRecordOfATakeoverStays(t *testing.T) {
 	held := newOwner("tina")
 	held.Host = "elsewhere"
 	temps := filepath.Join(dir, TempDir, held.Token)
-	text, err := json.Marshal(held)
-	name := filepath.Join(dir, LockName)
-	then := time.Now().Add(-LockStale - time.Minute)
-	if err := errors.Join(err, os.WriteFile(name, text, 0o600), os.Chtimes(name, then, then), os.MkdirAll(temps, 0o700)); err != nil {
+	leaveOldLock(t, dir, held)
+	if err := os.MkdirAll(temps, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Acquire(t.Context(), stuckFS{storage.Local}, dir, Request{User: "tina", Lost: func(error) {}}); err == nil {

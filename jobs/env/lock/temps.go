@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 )
 
@@ -55,19 +54,16 @@ func (l *DirectoryLock) TempFolder() (string, error) {
 	return l.tempPath(), nil
 }
 
-// checkTemps returns an error if another run has moved the folder away. A run that renews its lock in the moment of a
+// isCleared reports whether another run has moved the folder away. A run that renews its lock in the moment of a
 // takeover has the lock again, but not its folder.
-func (l *DirectoryLock) checkTemps() error {
+func (l *DirectoryLock) isCleared() bool {
 	l.making.Lock()
 	defer l.making.Unlock()
 	if !l.temps {
-		return nil
+		return false
 	}
-	if _, err := l.FS.Stat(l.tempPath()); !errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return errcode.RunAgain.Errorf("another run took over the lock of %s and moved this run's temporary files away",
-		l.FS.URI(l.dir))
+	_, err := l.FS.Stat(l.tempPath())
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // clearTemps removes the temporary files of owners whose lock was taken over, by this process or by one that was killed
