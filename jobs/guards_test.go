@@ -116,9 +116,9 @@ var guards = map[string]guard{
 
 // What a search prints of a schedule or history that goes wrong.
 var (
-	foundBy  = regexp.MustCompile(`jobs\.schedule\{.*\}: .*|history \d+: .*`) // which it is
-	playedOf = regexp.MustCompile(`after \d+ tests|history \d+`)              // how many were played before
-	replays  = regexp.MustCompile(`wrong in (\d+) of 100 replays.*: (.*)`)    // how often a schedule does, and the schedule
+	foundBy  = regexp.MustCompile(`\{"Order":.*\}: .*|history \d+: .*`)    // which it is
+	playedOf = regexp.MustCompile(`after \d+ tests|history \d+`)           // how many were played before
+	replays  = regexp.MustCompile(`wrong in (\d+) of 100 replays.*: (.*)`) // how often a schedule does, and the schedule
 )
 
 // TestGuards removes one guard after another (BULKLOAD_GUARD: those that match it), and wants each removal to be found,

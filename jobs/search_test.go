@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
@@ -202,6 +203,15 @@ type schedule struct {
 	Way     int    // in which HBase takes files: a hbase.LoadWay, all but the first of HBase 1
 	Before  int    // what the table has before: nothing; the night before; that, and some of the cells that are to be loaded
 	Faults  []fault
+}
+
+// String returns it as testdata/found.json has it.
+func (s schedule) String() string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // commands are what a schedule runs again and again: the job; a load of the directory; the job, and from the second
@@ -1134,120 +1144,58 @@ func schedules(of ...map[string]kind) *rapid.Generator[schedule] {
 	})
 }
 
-// found are schedules in which the search found a bug. Each says which text of its log, or which state of the cluster, shows
-// that it still reaches what was wrong then: when the program makes other calls, the numbers of calls mean something else.
-var found = map[string]struct {
-	reaches string
-	schedule
-}{
-	// A server hangs for an hour with requests that are given up as soon as the region is open elsewhere. When the load had
-	// tried for long enough, it said that it had been interrupted.
-	"a request is given up": {"the region is open elsewhere by now", schedule{Faults: []fault{{125, "hang", 0}, {217, "hang", 1}, {24, "hang", 6}, {24, "hang", 5}, {90, "hang at a step", 18}, {125, "lose", 0}}}},
-	// The disk does not answer for an hour, so that others may take the lock over. The check of the staging folder said
-	// that files can't be moved there.
-	"a lock grows old before the checks": {"was not renewed for 59m0s", schedule{Order: 0x1ebc80c3, Faults: []fault{{31, "delay", 4}}}},
-	// Two loads of one directory: region servers take the files of one of them while the other looks at them. That one
-	// ended with an unknown failure.
-	"a file is taken while it is looked at": {"are gone since they were listed", schedule{Order: 0x3e79631d, Command: 1, Faults: []fault{{83, "second client", 0}}}},
-	// A server that hung with a request takes a file while the load is about to offer it again. That was an unknown
-	// failure.
-	"a file is taken before it is offered again": {"a file is moved into a region that is open elsewhere", schedule{Order: 0x61855cff, Command: 1, Faults: []fault{{0, "meta moves", 0}, {92, "hang", 6}, {28, "refuse", 1}, {168, "delay", 4}}}},
-	// A server that hung goes on with an interrupted load after its files were looked for, and stages one of them. The next
-	// command deleted the staging folder with that file, so its rows were lost.
-	"a file is staged after recovery": {"has come into staging folder", schedule{Order: 0x38ebc728, Command: 1, Faults: []fault{{159, "kill", 0}, {95, "hang", 4}, {17, "meta lags", 2}}}},
-	// A correction of an interrupted load empties the output, and then fails. The same command was refused afterwards.
-	"a correction is interrupted": {"ends: clean the output: remove /out", schedule{Command: 2, Faults: []fault{{158, "refuse", 4}, {0, "lose", 0}, {67, "refuse", 3}}}},
-	// A server that hung moves the last file into its region's folder after the region was opened elsewhere. The directory
-	// had no file left then, so the next command called the file lost, and did not open the region again.
-	"a file is taken after its region was opened": {"an orphan appears when its region is opened", schedule{Order: 0x6b072e01, Command: 1, Faults: []fault{{0, "meta moves", 0}, {210, "meta lags", 2}, {82, "hang", 4}, {115, "refuse", 0}, {211, "move", 4}}}},
-	// A region splits while a server that hung goes on with an earlier request. It takes a file that the command is about
-	// to cut. That was an unknown failure.
-	"a file is taken before it is cut": {"are gone since they were listed", schedule{Command: 1, Faults: []fault{{0, "meta moves", 0}, {155, "split", 5}, {39, "delay", 1}, {90, "hang", 6}, {0, "hang", 9}}}},
-	// The same with a job's output.
-	"a file of an output is taken before it is cut": {"is gone since this command found it", schedule{Faults: []fault{{0, "meta moves", 0}, {2, "hang at a step", 16}, {3, "hang", 3}, {188, "split", 10}, {148, "hang", 7}, {26, "lose", 0}}}},
-	// A region server hangs with a load request. The next command moves its files back and begins its load, and then the
-	// server wakes up and takes one of them. The command said that a file does not exist.
-	"a file is taken after recovery": {"is gone since the interrupted load was recovered", schedule{Faults: []fault{{40, "meta moves", 0}, {148, "move", 13}, {112, "hang", 8}, {188, "lose", 0}, {15, "move", 4}, {138, "kill", 0}, {204, "delay", 4}}}},
-	// All region servers of an HBase 1 hang past their sessions, and wake up at the same time. Nothing in its hbase:meta
-	// says that no server has the regions, so the command was done while the servers that took the files ended.
-	"no server has the regions": {"which is dead", schedule{Way: 1, Faults: []fault{{0, "meta moves", 0}, {0, "fail a step", 0}, {0, "hang", 5}, {0, "hang", 4}}}},
-	// Another client loads the directory's old values over a correction. The command's reason is true.
-	"the old values come back": {"row f has another value", schedule{Command: 2, Way: 1, Faults: []fault{{5, "merge", 22}, {1, "second client", 1}}}},
-	// A directory's load is interrupted after it has recorded which cells the table had before. The next one forgot that
-	// for the files that were still in the directory, until it had asked again.
-	"the cells of another load are forgotten": {"a request fails halfway through its commit", schedule{Order: 0xf, Command: 1, Faults: []fault{{18, "split", 16}, {51, "delay", 4}, {249, "crash", 1}, {10, "second client", 1}, {0, "fail a step", 3}}}},
-	// No server has the regions, while a family is removed from the table and added again.
-	"no server has the regions of a changed table": {"which is dead", schedule{Way: 1, Faults: []fault{{0, "meta moves", 0}, {250, "hang", 4}, {232, "remove and add a family", 0}, {131, "merge", 1}, {90, "hang", 9}}}},
-	// The region of a file of a directory can't be opened again now. The command said that HBase had lost the file.
-	"a region can't be opened again": {"can't be opened again now", schedule{Command: 1, Way: 1, Faults: []fault{{0, "meta moves", 0}, {0, "hang", 4}, {82, "hang", 3}}}},
-	// A server that hung takes a file for a command that was killed, just before the next one looks which cells the table
-	// has, so they prove nothing when its region has been opened again. The search said that another try would help.
-	"a file is taken before its cells are looked for": {"so it is not certain", schedule{Command: 1, Faults: []fault{{0, "meta moves", 0}, {0, "hang", 4}, {0, "hang", 0}, {4, "lose", 0}, {2, "delay", 0}, {99, "hang", 3}, {120, "kill", 0}}}},
-	// A file is written again with other rows, because its region was split. Cells that the table had before proved the new
-	// one until the table had been asked, while a server could still take it by the request for the old one.
-	"a file is written again with other rows": {"4 of 6 files are in the table", schedule{Order: 0x30a0edf6, Before: 2, Faults: []fault{{34, "hang", 0}, {0, "crash", 1}, {152, "split", 17}, {251, "refuse", 3}, {41, "cut", 0}, {0, "refuse", 4}}}},
-	// Another client's command ends after the correction.
-	"another client comes after a correction": {"another client, correct of input 0, ends: the input has changed", schedule{Order: 3, Command: 2, Faults: []fault{{7, "delay", 1}, {0, "hang", 0}, {7, "lose", 0}, {6, "second client", 0}, {38, "split", 1}}}},
-	// The NameNode answers an hour late while the lock is written. Another client took the lock, which was empty, for that
-	// of a dead run, and deleted it. That was an unknown failure.
-	"a lock is taken over while it is written": {turnStolen, schedule{Faults: []fault{{0, "lose", 0}, {18, "hang", 0}, {0, "refuse", 1}, {69, "truncate region", 6}, {73, "delay", 4}, {110, "second client", 1}}}},
-	// The table had a file's cells before its load. When the file was written again, that was forgotten until the table had
-	// been asked again, while a server that hung could still take the file.
-	"a file is written again whose cells the table had": {"is gone since this command found it", schedule{Order: 0x5, Faults: []fault{{47, "meta moves", 0}, {197, "hang at a step", 12}, {13, "second client", 1}, {193, "meta moves", 2}, {39, "hang at a step", 19}}}},
-	// A server that hung with a request takes a file while the next command, which had to write another file again, is about
-	// to load. The command said that the file was gone, and to use --force.
-	"a file is taken after another was written again": {"is gone since the interrupted load was recovered", schedule{Order: 0x5bd, Faults: []fault{{33, "meta moves", 0}, {273, "hang", 2}, {232, "kill at a step", 1}, {0, "second client", 1}}}},
-	// A server that hung takes files while the table is disabled and enabled. The next command called them lost, and did not
-	// open their region again.
-	"files are taken while the table is enabled": {"can't be opened again now", schedule{Faults: []fault{{97, "disable and enable", 0}, {32, "meta moves", 1}, {39, "hang", 11}}}},
-	// A DataNode fails while the file that names a folder's owner is written, and the NameNode does not remove it. The next
-	// try found it in its way, and that was an unknown failure.
-	"a small file is left by a failed try": {"_owner of client 0: refuse", schedule{Faults: []fault{{25, "no DataNodes", 1}, {32, "refuse", 5}}}},
-	// A quota leaves no room in the staging folder. The command said that files can't be moved there for want of a right.
-	"a quota before the first request": {"try to move a file to HBase's staging folder", schedule{Faults: []fault{{35, "quota", 2}}}},
-	// A process is stopped as it writes the ledger's entry. Another one corrects the input, and then the first one wakes up
-	// and puts its old entry into the ledger. The next command was refused, because the entry was that of another run.
-	"an entry of the ledger is late": {".json of client 0: take over (2)", schedule{Command: 2, Faults: []fault{{131, "take over", 2}}}},
-	// A process is stopped before it has a folder for temporary files, and wakes up while another one takes its lock over. It
-	// made the folder, and took the lock back. That was an unknown failure of both.
-	"a folder for temporary files is late": {lockStolen, schedule{Order: 3, Faults: []fault{{0, "take over", 3}, {7, "hang at a step", 13}, {10, "next night", 2}, {4, "second client", 6}, {12, "wake", 0}}}},
-	// A process that wakes up renews its lock in the moment in which another one takes it over and moves its temporary files
-	// away. Then it had the lock and no files, which was an unknown failure.
-	"a lock is renewed while it is taken over": {"moved this run's temporary files away", schedule{Order: 0x6f, Faults: []fault{{3, "wake", 0}, {239, "cut", 0}, {143, "cut", 0}, {139, "merge", 10}, {5, "take over", 2}, {10, "lose", 0}}}},
-	// A command is refused after it has removed a file in order to write it again. The search took its rows for lost.
-	"a command is refused before it writes files again": {writtenAgain, schedule{Order: 0x57a, Way: 1, Before: 2, Faults: []fault{{127, "hang", 1}, {140, "kill", 0}, {0, "meta moves", 1}, {62, "deny", 5}, {103, "cut", 0}, {0, "fail a step", 3}}}},
-	// An HBase 1 without staging folders: a directory's load of the same files takes one while a job looks at who may take it.
-	"a file is taken before its right is checked": {"which is dead", schedule{Way: 2, Faults: []fault{{0, "meta moves", 0}, {124, "hang", 6}, {181, "second client", 1}, {3, "hang at a step", 12}, {5, "hang", 7}}}},
+// foundSchedule is a schedule in which the search found a bug.
+type foundSchedule struct {
+	Name, Bug string
+	// Reaches is a text of the log, or a state of the cluster, which shows that the schedule still reaches what was wrong
+	// then: when the program makes other calls, the numbers of calls mean something else.
+	Reaches  string
+	Schedule schedule
+}
+
+// foundSchedules reads testdata/found.json.
+func foundSchedules(t testing.TB) (all []foundSchedule) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "found.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := json.NewDecoder(bytes.NewReader(text))
+	in.DisallowUnknownFields()
+	if err := in.Decode(&all); err != nil || len(all) == 0 {
+		t.Fatalf("testdata/found.json has %d schedules: %v", len(all), err)
+	}
+	return all
 }
 
 // TestFoundSchedules plays the schedules that were found. For one that has lost its way it looks for the same faults at other
 // calls.
 func TestFoundSchedules(t *testing.T) {
 	b := newSearchBase(t)
-	for name, f := range found {
+	for _, f := range foundSchedules(t) {
 		reaches := func(sch schedule) bool {
 			s := playSchedule(t, b, sch)
 			if s.wrong != "" {
-				t.Errorf("%s: %s", name, s.failure(sch))
+				t.Errorf("%s: %s", f.Name, s.failure(sch))
 			}
-			return s.sim.States()[f.reaches]+s.reached[f.reaches] > 0 || strings.Contains(strings.Join(s.log, "\n"), f.reaches)
+			return s.sim.States()[f.Reaches]+s.reached[f.Reaches] > 0 || strings.Contains(strings.Join(s.log, "\n"), f.Reaches)
 		}
-		if reaches(f.schedule) {
+		if reaches(f.Schedule) {
 			continue
 		}
-		moved, rng := f.schedule, rand.New(rand.NewPCG(1, 1))
+		moved, rng := f.Schedule, rand.New(rand.NewPCG(1, 1))
 		instead := "nor do 300 similar ones"
 		for range 300 {
-			moved.Faults = slices.Clone(f.Faults)
+			moved.Faults = slices.Clone(f.Schedule.Faults)
 			for i := range moved.Faults {
 				moved.Faults[i].At = max(0, moved.Faults[i].At+rng.IntN(160)-80)
 			}
 			if reaches(moved) {
-				instead = fmt.Sprintf("but this does: %#v", moved)
+				instead = fmt.Sprintf("but this does: %v", moved)
 				break
 			}
 		}
-		t.Errorf("%s: it no longer reaches %q, %s", name, f.reaches, instead)
+		t.Errorf("%s: it no longer reaches %q, %s", f.Name, f.Reaches, instead)
 	}
 }
 
@@ -1275,7 +1223,7 @@ func mustBeRight(t *testing.T, b *searchBase, sch schedule) *search {
 	case s.wrong != "":
 		t.Fatal(s.failure(sch))
 	case len(sch.Faults) == 0 && (s.callsToDone == 0 || s.loads == 0):
-		t.Fatalf("%#v: the undisturbed command has %d load requests, and was done after %d calls", sch, s.loads, s.callsToDone)
+		t.Fatalf("%v: the undisturbed command has %d load requests, and was done after %d calls", sch, s.loads, s.callsToDone)
 	case t.Failed():
 		t.FailNow()
 	}
@@ -1284,7 +1232,7 @@ func mustBeRight(t *testing.T, b *searchBase, sch schedule) *search {
 
 // failure is what went wrong in a schedule, and what happened.
 func (s *search) failure(sch schedule) string {
-	return fmt.Sprintf("%#v: %s\n%s", sch, s.wrong, strings.Join(s.log, "\n"))
+	return fmt.Sprintf("%v: %s\n%s", sch, s.wrong, strings.Join(s.log, "\n"))
 }
 
 // faultsWith returns the faults of some kinds, with some of their details, to play at each of these calls. from is the
@@ -1522,11 +1470,11 @@ func decodeSchedule(b []byte) (sch schedule) {
 // FuzzSchedules plays the schedule that an input describes. The fuzzer prefers those that reach other code. make search
 // runs it for hours.
 func FuzzSchedules(f *testing.F) {
-	for name, one := range found {
-		if same := decodeSchedule(one.encode()); !reflect.DeepEqual(same, one.schedule) {
-			f.Fatalf("%s becomes %#v", name, same)
+	for _, one := range foundSchedules(f) {
+		if same := decodeSchedule(one.Schedule.encode()); !reflect.DeepEqual(same, one.Schedule) {
+			f.Fatalf("%s becomes %v", one.Name, same)
 		}
-		f.Add(one.encode())
+		f.Add(one.Schedule.encode())
 	}
 	inputs := searchInputs(f, searchRows)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
