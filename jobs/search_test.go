@@ -206,8 +206,8 @@ type schedule struct {
 }
 
 // String returns it as testdata/found.json has it.
-func (s schedule) String() string {
-	text, err := json.Marshal(s)
+func (sch schedule) String() string {
+	text, err := json.Marshal(sch)
 	if err != nil {
 		return err.Error()
 	}
