@@ -69,40 +69,27 @@ func newRow(hash uint64, typ cell.KeyType) Row {
 
 // With returns the row with one more cell, given the hash of its column.
 func (r Row) With(column uint64, value []byte) Row {
-	low, high := words(value)
-	upper, lower := bits.Mul64(r.hash+low, column+r.other+high)
+	n := len(value)
+	low, high := r.hash, column+r.other+prime2*uint64(n)
+	switch {
+	case n > 32:
+		low += xxh3.Hash(value)
+	case n > 16:
+		first, last := value[:16], value[n-16:]
+		low += binary.LittleEndian.Uint64(first) + prime3*binary.LittleEndian.Uint64(last)
+		high += binary.LittleEndian.Uint64(first[8:]) + prime1*binary.LittleEndian.Uint64(last[8:])
+	case n > 8:
+		low += binary.LittleEndian.Uint64(value)
+		high += binary.LittleEndian.Uint64(value[n-8:])
+	case n >= 4:
+		low += uint64(binary.LittleEndian.Uint32(value)) | uint64(binary.LittleEndian.Uint32(value[n-4:]))<<32
+	case n > 0:
+		low += uint64(value[0]) | uint64(value[n/2])<<8 | uint64(value[n-1])<<16
+	}
+	upper, lower := bits.Mul64(low, high)
 	r.timeless += upper ^ lower
 	r.cells++
 	return r
-}
-
-// words returns low and high of a value. It is small enough to be inlined into With.
-func words(value []byte) (low, high uint64) {
-	n := len(value)
-	if n > 16 || n < 4 {
-		return otherWords(value)
-	}
-	if n > 8 {
-		return binary.LittleEndian.Uint64(value), binary.LittleEndian.Uint64(value[n-8:]) + prime2*uint64(n)
-	}
-	return uint64(binary.LittleEndian.Uint32(value)) | uint64(binary.LittleEndian.Uint32(value[n-4:]))<<32,
-		prime2 * uint64(n)
-}
-
-// otherWords returns low and high of a value of at most 3 bytes, or more than 16.
-func otherWords(value []byte) (low, high uint64) {
-	n := len(value)
-	switch {
-	case n > 32:
-		low = xxh3.Hash(value)
-	case n > 16:
-		first, last := value[:16], value[n-16:]
-		return binary.LittleEndian.Uint64(first) + prime3*binary.LittleEndian.Uint64(last),
-			binary.LittleEndian.Uint64(first[8:]) + prime1*binary.LittleEndian.Uint64(last[8:]) + prime2*uint64(n)
-	case n > 0:
-		low = uint64(value[0]) | uint64(value[n/2])<<8 | uint64(value[n-1])<<16
-	}
-	return low, prime2 * uint64(n)
 }
 
 // AddRow adds a row's cells, all with this timestamp.
