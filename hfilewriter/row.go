@@ -245,8 +245,9 @@ type cellTemplate struct {
 	rest []byte
 
 	// FAST_DIFF: the same bytes as little-endian words: flag and length, and the first 16 bytes of rest.
-	head  uint64
-	words [2]uint64
+	head             uint64
+	words            [2]uint64
+	headLen, restLen int
 }
 
 // prepare adapts the template to rows of this length and timestamp, mostly those of the row before; false if the
@@ -308,6 +309,7 @@ func (c *cellTemplate) prepareFastDiff(p *rowTemplate, columns *Columns, i int) 
 	rest = append(rest, c.qualifier[same:]...)
 	c.rest = p.store(append(rest, byte(p.timestamp)))
 	c.head, _ = maskedWord(append([]byte{c.flag}, c.length...))
+	c.headLen, c.restLen = 1+len(c.length), len(c.rest)
 	for i := range c.words {
 		c.words[i], _ = maskedWord(c.rest[min(8*i, len(c.rest)):])
 	}
@@ -344,10 +346,10 @@ func (e *blockEncoder) addTemplateFastDiff(c *cellTemplate, value []byte) {
 	e.unencoded += cellOverhead + c.keyLen + len(value) + mvccLen
 }
 
-// templateWindow is how many bytes appendFast may write in addition to the value: flag and length as a word, the
-// value's length, and rest and a short value as two words each. It may write past a cell's end; the next cell
-// overwrites that.
-const templateWindow = 8 + 1 + 16 + 16
+// appendWindow is how many bytes from the beginning of a cell appendFast may write: flag and length as a word, the
+// value's length, rest as two words, and a value of at most 0x7e bytes. It may write past a cell's end; the next cell
+// overwrites that. A power of two, so that the compiler can prove that all writes are within it.
+const appendWindow = 256
 
 // appendFast does the work of addTemplateFastDiff for the cells after column i, writing words instead of bytes, as
 // long as each column has a value, names and values are short, and the block has space. It returns the last column
@@ -356,37 +358,46 @@ func (e *blockEncoder) appendFast(p *rowTemplate, i int, packed []byte, blockSiz
 	s *stats) (last int, rest []byte) {
 	buf, at, before, unencoded := e.buf[:cap(e.buf)], len(e.buf), e.prev.value, e.unencoded
 	var keyBytes, valueBytes int
-	from, full := i, min(e.start+blockSize, len(buf)-templateWindow-0x80)
-	for ; i+1 < len(p.cells) && len(packed) > 0; i++ {
-		c, n := &p.cells[i+1], int(packed[0])
-		if n == 0 || n > 0x7f || n > len(packed) || len(c.rest) > 16 || at >= full || unencoded >= blockSize ||
-			int64(c.keyLen+n-1) > s.biggest {
+	from, full, biggest := i, min(e.start+blockSize, len(buf)-appendWindow), int(s.biggest)
+	cells := p.cells[i+1:]
+	for j := range cells {
+		c := &cells[j]
+		if len(packed) == 0 {
+			break
+		}
+		n := int(packed[0])
+		if uint(n-1) > 0x7e || n > len(packed) || c.restLen > 16 || at >= full || unencoded >= blockSize ||
+			c.keyLen+n-1 > biggest {
 			break
 		}
 		v := packed[1:n]
-		flag, flagAt := c.flag, at
-		binary.LittleEndian.PutUint64(buf[at:], c.head)
-		at += 1 + len(c.length)
+		w := (*[appendWindow]byte)(buf[at:])
+		flag := c.flag
+		binary.LittleEndian.PutUint64(w[:], c.head)
+		on := c.headLen & 7
 		same := len(v) == before.len
 		if same {
 			flag |= fastDiffSameValueLen
 		} else {
-			buf[at] = byte(len(v))
-			at++
+			w[on] = byte(len(v))
+			on++
 		}
-		binary.LittleEndian.PutUint64(buf[at:], c.words[0])
-		binary.LittleEndian.PutUint64(buf[at+8:], c.words[1])
-		at += len(c.rest)
-		copyShort(buf[at:], v)
-		if same && equalShort(buf[before.at:], buf[at:], len(v)) {
+		to := w[on&15:]
+		binary.LittleEndian.PutUint64(to, c.words[0])
+		binary.LittleEndian.PutUint64(to[8:], c.words[1])
+		on += c.restLen
+		to = w[on&63:]
+		copyShort(to, v)
+		if same && equalShort(buf[before.at:], to, len(v)) {
 			flag |= fastDiffSameValue
 		} else {
-			before = span{at, len(v)}
-			at += len(v)
+			before = span{at + on, len(v)}
+			on += len(v)
 		}
-		buf[at] = 0 // sequence id
-		at++
-		buf[flagAt] = flag
+		w[on&255] = 0 // sequence id
+		w[0] = flag
+		at += on + 1
+		i++
 		keyBytes += c.keyLen
 		valueBytes += len(v)
 		unencoded += cellOverhead + c.keyLen + len(v) + mvccLen
