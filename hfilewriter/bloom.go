@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"bulkload/internal/poison"
 )
@@ -135,8 +136,9 @@ func (b *bloomWriter) setBits() {
 // bloomBatch holds keys that wait to be hashed. A hash is a long chain of dependent steps; four of them interleaved
 // take little longer than one.
 type bloomBatch struct {
-	n    int
-	keys [murmurWidth][]byte // copies
+	n     int
+	keys  [murmurWidth][]byte   // copies
+	mixes [][murmurWidth]uint32 // of murmurs
 }
 
 // add adds a key, and reports whether the batch is full.
@@ -155,12 +157,9 @@ func (q *bloomBatch) add(key []byte) bool {
 // keys stay valid until the next add.
 func (q *bloomBatch) probes(bits int) (probes [murmurWidth]bitProbe, n int) {
 	n, q.n = q.n, 0
-	var hashes, steps [murmurWidth]int32
 	// Two hashes for each key: the second one, seeded by the first, is the step between its bits
 	// (BloomFilterChunk.add).
-	murmurs(q.keys[:n], &hashes)
-	steps = hashes
-	murmurs(q.keys[:n], &steps)
+	hashes, steps := murmurs(q.keys[:n], &q.mixes)
 	for i := range n {
 		probes[i] = newBitProbe(hashes[i], steps[i], bits)
 	}
@@ -391,28 +390,37 @@ func murmurEnd(h uint32, rest []byte) int32 {
 // murmurWidth is how many keys murmurs hashes at a time.
 const murmurWidth = 4
 
-// murmurs replaces the seeds by the hashes of the keys, at most murmurWidth of them. Interleaving needs keys of equal
-// length; others are hashed one by one, with the same results.
-func murmurs(keys [][]byte, seeds *[murmurWidth]int32) {
-	// One by one, with the same results.
+// murmurs returns two hashes of each key, of which there are at most murmurWidth: with the seed 0, and with the first
+// hash as the seed. Interleaving needs keys of equal length; others are hashed one by one, with the same results. The
+// mixed words don't depend on the seed, so that the second hash finds them in mixes.
+func murmurs(keys [][]byte, mixes *[][murmurWidth]uint32) (first, second [murmurWidth]int32) {
 	if len(keys) < murmurWidth || len(keys[0]) != len(keys[1]) || len(keys[0]) != len(keys[2]) ||
 		len(keys[0]) != len(keys[3]) {
 		for i, key := range keys {
-			seeds[i] = murmur(key, seeds[i])
+			first[i] = murmur(key, 0)
+			second[i] = murmur(key, first[i])
 		}
-		return
+		return first, second
 	}
 	n := len(keys[0])
 	// The slices tell the compiler that all lengths are equal.
 	a, b, c, d := keys[0], keys[1][:n], keys[2][:n], keys[3][:n]
-	h0, h1, h2, h3 := uint32(seeds[0])^uint32(n), uint32(seeds[1])^uint32(n), uint32(seeds[2])^uint32(n),
-		uint32(seeds[3])^uint32(n)
+	h0, h1, h2, h3 := uint32(n), uint32(n), uint32(n), uint32(n)
+	words := slices.Grow((*mixes)[:0], n/4)[:n/4]
+	*mixes = words
 	i := 0
-	for ; i+4 <= n; i += 4 {
-		h0 = h0*murmurM ^ murmurMix(a[i:])
-		h1 = h1*murmurM ^ murmurMix(b[i:])
-		h2 = h2*murmurM ^ murmurMix(c[i:])
-		h3 = h3*murmurM ^ murmurMix(d[i:])
+	for w := 0; w < len(words) && i+4 <= n; w, i = w+1, i+4 {
+		m := [murmurWidth]uint32{murmurMix(a[i:]), murmurMix(b[i:]), murmurMix(c[i:]), murmurMix(d[i:])}
+		h0, h1, h2, h3 = h0*murmurM^m[0], h1*murmurM^m[1], h2*murmurM^m[2], h3*murmurM^m[3]
+		words[w] = m
 	}
-	*seeds = [murmurWidth]int32{murmurEnd(h0, a[i:]), murmurEnd(h1, b[i:]), murmurEnd(h2, c[i:]), murmurEnd(h3, d[i:])}
+	a, b, c, d = a[i:], b[i:], c[i:], d[i:]
+	first = [murmurWidth]int32{murmurEnd(h0, a), murmurEnd(h1, b), murmurEnd(h2, c), murmurEnd(h3, d)}
+	h0, h1, h2, h3 = uint32(first[0])^uint32(n), uint32(first[1])^uint32(n), uint32(first[2])^uint32(n),
+		uint32(first[3])^uint32(n)
+	for w := range words {
+		m := &words[w]
+		h0, h1, h2, h3 = h0*murmurM^m[0], h1*murmurM^m[1], h2*murmurM^m[2], h3*murmurM^m[3]
+	}
+	return first, [murmurWidth]int32{murmurEnd(h0, a), murmurEnd(h1, b), murmurEnd(h2, c), murmurEnd(h3, d)}
 }
