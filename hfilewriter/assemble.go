@@ -94,7 +94,7 @@ func (a *assembler) take() *dataBlock {
 		a.unused = a.unused[:n-1]
 		return b
 	}
-	return &dataBlock{buf: make([]byte, 0, a.blockSize+a.blockSize/8)}
+	return &dataBlock{buf: make([]byte, 0, a.blockSize+max(a.blockSize/8, 2*appendWindow))}
 }
 
 // put adds a block to the file, now or later. The caller must not use it any more.

@@ -138,7 +138,7 @@ func (b *bloomWriter) setBits() {
 type bloomBatch struct {
 	n     int
 	keys  [murmurWidth][]byte   // copies
-	mixes [][murmurWidth]uint32 // of murmurs
+	mixes [][murmurWidth]uint32 // scratch space of murmurs
 }
 
 // add adds a key, and reports whether the batch is full.
@@ -390,9 +390,9 @@ func murmurEnd(h uint32, rest []byte) int32 {
 // murmurWidth is how many keys murmurs hashes at a time.
 const murmurWidth = 4
 
-// murmurs returns two hashes of each key, of which there are at most murmurWidth: with the seed 0, and with the first
-// hash as the seed. Interleaving needs keys of equal length; others are hashed one by one, with the same results. The
-// mixed words don't depend on the seed, so that the second hash finds them in mixes.
+// murmurs hashes each of at most murmurWidth keys twice: with the seed 0, and with the first hash as the seed. Mixed
+// words don't depend on the seed, so they are computed once and kept in mixes, which is scratch space. Only keys of
+// equal length are interleaved. Others are hashed one by one, with the same results.
 func murmurs(keys [][]byte, mixes *[][murmurWidth]uint32) (first, second [murmurWidth]int32) {
 	if len(keys) < murmurWidth || len(keys[0]) != len(keys[1]) || len(keys[0]) != len(keys[2]) ||
 		len(keys[0]) != len(keys[3]) {
@@ -409,10 +409,10 @@ func murmurs(keys [][]byte, mixes *[][murmurWidth]uint32) (first, second [murmur
 	words := slices.Grow((*mixes)[:0], n/4)[:n/4]
 	*mixes = words
 	i := 0
-	for w := 0; w < len(words) && i+4 <= n; w, i = w+1, i+4 {
-		m := [murmurWidth]uint32{murmurMix(a[i:]), murmurMix(b[i:]), murmurMix(c[i:]), murmurMix(d[i:])}
+	for w := 0; w < len(words) && i+4 <= n; w, i = w+1, i+4 { // the two conditions say the same, and spare checks
+		m := &words[w]
+		m[0], m[1], m[2], m[3] = murmurMix(a[i:]), murmurMix(b[i:]), murmurMix(c[i:]), murmurMix(d[i:])
 		h0, h1, h2, h3 = h0*murmurM^m[0], h1*murmurM^m[1], h2*murmurM^m[2], h3*murmurM^m[3]
-		words[w] = m
 	}
 	a, b, c, d = a[i:], b[i:], c[i:], d[i:]
 	first = [murmurWidth]int32{murmurEnd(h0, a), murmurEnd(h1, b), murmurEnd(h2, c), murmurEnd(h3, d)}

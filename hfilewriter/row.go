@@ -245,9 +245,8 @@ type cellTemplate struct {
 	rest []byte
 
 	// FAST_DIFF: the same bytes as little-endian words: flag and length, and the first 16 bytes of rest.
-	head             uint64
-	words            [2]uint64
-	headLen, restLen int
+	head  uint64
+	words [2]uint64
 }
 
 // prepare adapts the template to rows of this length and timestamp, mostly those of the row before; false if the
@@ -309,7 +308,6 @@ func (c *cellTemplate) prepareFastDiff(p *rowTemplate, columns *Columns, i int) 
 	rest = append(rest, c.qualifier[same:]...)
 	c.rest = p.store(append(rest, byte(p.timestamp)))
 	c.head, _ = maskedWord(append([]byte{c.flag}, c.length...))
-	c.headLen, c.restLen = 1+len(c.length), len(c.rest)
 	for i := range c.words {
 		c.words[i], _ = maskedWord(c.rest[min(8*i, len(c.rest)):])
 	}
@@ -346,14 +344,15 @@ func (e *blockEncoder) addTemplateFastDiff(c *cellTemplate, value []byte) {
 	e.unencoded += cellOverhead + c.keyLen + len(value) + mvccLen
 }
 
-// appendWindow is how many bytes from the beginning of a cell appendFast may write: flag and length as a word, the
-// value's length, rest as two words, and a value of at most 0x7e bytes. It may write past a cell's end; the next cell
-// overwrites that. A power of two, so that the compiler can prove that all writes are within it.
+// appendWindow is more than appendFast writes from a cell's beginning: at most 6 bytes of flag and key length, 1 of the
+// value's length, 16 of rest, 126 of value, and 1 of sequence id. Words may reach past the cell's end; the next cell
+// overwrites that. The window is a power of two, so that a mask proves to the compiler that an index is in it. No mask
+// in appendFast changes its index; they only spare the checks of bounds.
 const appendWindow = 256
 
 // appendFast does the work of addTemplateFastDiff for the cells after column i, writing words instead of bytes, as
-// long as each column has a value, names and values are short, and the block has space. It returns the last column
-// added and the values after it.
+// long as each column has a value, names and values are short, no cell is the largest so far, and the block has space.
+// It returns the last column added and the values after it.
 func (e *blockEncoder) appendFast(p *rowTemplate, i int, packed []byte, blockSize int,
 	s *stats) (last int, rest []byte) {
 	buf, at, before, unencoded := e.buf[:cap(e.buf)], len(e.buf), e.prev.value, e.unencoded
@@ -366,7 +365,7 @@ func (e *blockEncoder) appendFast(p *rowTemplate, i int, packed []byte, blockSiz
 			break
 		}
 		n := int(packed[0])
-		if uint(n-1) > 0x7e || n > len(packed) || c.restLen > 16 || at >= full || unencoded >= blockSize ||
+		if n < 1 || n > 0x7f || n > len(packed) || len(c.rest) > 16 || at >= full || unencoded >= blockSize ||
 			c.keyLen+n-1 > biggest {
 			break
 		}
@@ -374,7 +373,7 @@ func (e *blockEncoder) appendFast(p *rowTemplate, i int, packed []byte, blockSiz
 		w := (*[appendWindow]byte)(buf[at:])
 		flag := c.flag
 		binary.LittleEndian.PutUint64(w[:], c.head)
-		on := c.headLen & 7
+		on := (1 + len(c.length)) & 7
 		same := len(v) == before.len
 		if same {
 			flag |= fastDiffSameValueLen
@@ -382,19 +381,19 @@ func (e *blockEncoder) appendFast(p *rowTemplate, i int, packed []byte, blockSiz
 			w[on] = byte(len(v))
 			on++
 		}
-		to := w[on&15:]
-		binary.LittleEndian.PutUint64(to, c.words[0])
-		binary.LittleEndian.PutUint64(to[8:], c.words[1])
-		on += c.restLen
-		to = w[on&63:]
-		copyShort(to, v)
-		if same && equalShort(buf[before.at:], to, len(v)) {
+		keyRest := w[on&15:]
+		binary.LittleEndian.PutUint64(keyRest, c.words[0])
+		binary.LittleEndian.PutUint64(keyRest[8:], c.words[1])
+		on += len(c.rest)
+		value := w[on&63:]
+		copyShort(value, v)
+		if same && equalShort(buf[before.at:], value, len(v)) {
 			flag |= fastDiffSameValue
 		} else {
 			before = span{at + on, len(v)}
 			on += len(v)
 		}
-		w[on&255] = 0 // sequence id
+		w[on&(appendWindow-1)] = 0 // sequence id
 		w[0] = flag
 		at += on + 1
 		i++
