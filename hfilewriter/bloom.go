@@ -403,18 +403,17 @@ func murmurs(keys [][]byte, mixes *[][murmurWidth]uint32) (first, second [murmur
 		return first, second
 	}
 	n := len(keys[0])
-	// The slices tell the compiler that all lengths are equal.
-	a, b, c, d := keys[0], keys[1][:n], keys[2][:n], keys[3][:n]
+	a, b, c, d := keys[0], keys[1], keys[2], keys[3]
 	h0, h1, h2, h3 := uint32(n), uint32(n), uint32(n), uint32(n)
 	words := slices.Grow((*mixes)[:0], n/4)[:n/4]
 	*mixes = words
-	i := 0
-	for w := 0; w < len(words) && i+4 <= n; w, i = w+1, i+4 { // the two conditions say the same, and spare checks
-		m := &words[w]
+	for w := range words {
+		m, i := &words[w], 4*w
 		m[0], m[1], m[2], m[3] = murmurMix(a[i:]), murmurMix(b[i:]), murmurMix(c[i:]), murmurMix(d[i:])
 		h0, h1, h2, h3 = h0*murmurM^m[0], h1*murmurM^m[1], h2*murmurM^m[2], h3*murmurM^m[3]
 	}
-	a, b, c, d = a[i:], b[i:], c[i:], d[i:]
+	whole := 4 * len(words)
+	a, b, c, d = a[whole:], b[whole:], c[whole:], d[whole:]
 	first = [murmurWidth]int32{murmurEnd(h0, a), murmurEnd(h1, b), murmurEnd(h2, c), murmurEnd(h3, d)}
 	h0, h1, h2, h3 = uint32(first[0])^uint32(n), uint32(first[1])^uint32(n), uint32(first[2])^uint32(n),
 		uint32(first[3])^uint32(n)

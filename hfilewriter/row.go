@@ -347,7 +347,7 @@ func (e *blockEncoder) addTemplateFastDiff(c *cellTemplate, value []byte) {
 // appendWindow is more than appendFast writes from a cell's beginning: at most 6 bytes of flag and key length, 1 of the
 // value's length, 16 of rest, 126 of value, and 1 of sequence id. Words may reach past the cell's end; the next cell
 // overwrites that. The window is a power of two, so that a mask proves to the compiler that an index is in it. No mask
-// in appendFast changes its index; they only spare the checks of bounds.
+// in appendFast changes its index; they only spare bounds checks.
 const appendWindow = 256
 
 // appendFast does the work of addTemplateFastDiff for the cells after column i, writing words instead of bytes, as
