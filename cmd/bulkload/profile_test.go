@@ -225,6 +225,6 @@ func TestProfileNamesTheProgram(t *testing.T) {
 	}
 	slices.Sort(missing)
 	if all == 0 || lost*50 > all { // 2%: what a change of speed must exceed to count
-		t.Errorf("%d of %d ns were spent in functions that are not there any more: %q; make profile", lost, all, missing)
+		t.Errorf("%d of %d ns were spent in functions that are gone: %q; make profile GONE=…", lost, all, missing)
 	}
 }
