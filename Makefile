@@ -259,6 +259,7 @@ microbench:
 # changes to the hot path, on a quiet machine. A new profile is merged with the one before, because by itself it made the
 # program 3% slower on two machines. GONE leaves out functions that were removed: make profile GONE='digest.words|tryPut'
 profile:
+	mkdir -p out
 	go test ./jobs -run '^$$' -bench 'Shapes/(check$$|opinion)' -benchtime 12x -cpuprofile out/new.pgo -o out/jobs.test
 	go tool pprof -proto $(if $(GONE),-ignore='$(GONE)') -output out/merged.pgo cmd/bulkload/default.pgo out/new.pgo
 	mv out/merged.pgo cmd/bulkload/default.pgo

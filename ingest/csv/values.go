@@ -2,8 +2,8 @@ package csv
 
 import (
 	"bytes"
-	"unicode/utf8"
 
+	"bulkload/ingest"
 	"bulkload/ingest/charset"
 	"bulkload/values"
 )
@@ -15,7 +15,7 @@ func (r *reader) values() (column, at int) {
 	r.decoded = r.decoded[:0]
 	var check bool
 	if r.form.Charset.IsUTF8() {
-		check = !utf8.Valid(raw)
+		check = !ingest.ValidUTF8(raw)
 	} else {
 		check = !charset.IsASCII(raw)
 	}

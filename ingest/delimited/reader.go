@@ -192,7 +192,7 @@ func (r *Reader) cutUnescaped() (*ingest.Record, error) {
 	if !r.form.cut(rec.Fields, rec.Raw) {
 		return nil, r.bad()
 	}
-	if !validUTF8(rec.Raw) {
+	if !ingest.ValidUTF8(rec.Raw) {
 		if i, at := invalidField(rec.Fields); i >= 0 {
 			return nil, r.badText(i, at)
 		}

@@ -143,7 +143,7 @@ func (r *Reader) fillFields() error {
 		}
 		rec.Fields[i] = r.unescaped(i, value, field.escaped)
 	}
-	if r.form.Charset.IsUTF8() && !validUTF8(rec.Raw) {
+	if r.form.Charset.IsUTF8() && !ingest.ValidUTF8(rec.Raw) {
 		if i, at := invalidField(rec.Fields); i >= 0 {
 			return r.badText(i, at)
 		}

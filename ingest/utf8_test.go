@@ -1,7 +1,8 @@
-package delimited
+package ingest
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"unicode/utf8"
@@ -10,13 +11,13 @@ import (
 // FuzzValidUTF8 compares it with the standard library.
 func FuzzValidUTF8(f *testing.F) {
 	for _, s := range []string{"", "ascii only, long enough", "中文中文中文", "a中bc文defg1234567\x80", "12345678\xe0\x80\x80abc",
-		"\xed\xa0\x80 surrogate", "\xf0\x9f\x98\x80 four and more", "é two bytes ééé", "1234567中", "12345中文", "中\xe4\xb8", "中文ab\xe4"} {
+		"\xed\xa0\x80 surrogate", "\xf0\x9f\x98\x80 four and more", "é two bytes ééé", "1234567中", "12345中文", "中\xe4\xb8", "中文ab\xe4", "€1234중12345", "à ไทย देव 한국 1234567"} {
 		f.Add([]byte(s), 0)
 		f.Add(bytes.Repeat([]byte(s), 5), 7)
 	}
 	f.Fuzz(func(t *testing.T, text []byte, ascii int) {
 		text = append(bytes.Repeat([]byte{'x'}, ascii&15), text...)
-		if got, want := validUTF8(text), utf8.Valid(text); got != want {
+		if got, want := ValidUTF8(text), utf8.Valid(text); got != want {
 			t.Errorf("%v for % x", got, text)
 		}
 	})
@@ -27,11 +28,11 @@ func TestEveryRuneIsValid(t *testing.T) {
 	for r := rune(0); r <= utf8.MaxRune; r++ {
 		char := utf8.AppendRune(nil, r)
 		text := slices.Concat([]byte("1234"), char, []byte("5678中"))
-		if got, want := validUTF8(text), utf8.Valid(text); got != want {
+		if got, want := ValidUTF8(text), utf8.Valid(text); got != want {
 			t.Fatalf("%U: %v", r, got)
 		}
 		cut := slices.Concat([]byte("1234"), char[:len(char)-1], []byte("56789"))
-		if got, want := validUTF8(cut), utf8.Valid(cut); got != want {
+		if got, want := ValidUTF8(cut), utf8.Valid(cut); got != want {
 			t.Fatalf("%U cut: %v", r, got)
 		}
 	}
@@ -39,7 +40,7 @@ func TestEveryRuneIsValid(t *testing.T) {
 		for second := range 256 {
 			for _, third := range []byte{0, 0x7f, 0x80, 0xbf, 0xc0, 0xff} {
 				text := []byte{'a', byte(first), byte(second), third, 'b', 'c', 'd', 'e', 'f'}
-				if got, want := validUTF8(text), utf8.Valid(text); got != want {
+				if got, want := ValidUTF8(text), utf8.Valid(text); got != want {
 					t.Fatalf("% x: %v", text, got)
 				}
 			}
@@ -47,16 +48,26 @@ func TestEveryRuneIsValid(t *testing.T) {
 	}
 }
 
+// BenchmarkValidUTF8 checks many texts, because the processor learns where the characters of one are.
 func BenchmarkValidUTF8(b *testing.B) {
-	text := []byte("1234567890123456\x01A000000012\x01手机号命中黑名单\x0100\x012024-01-01 10:00:00\x01审核通过,人工复核\x01note text of some length")
+	words := []string{"通过", "资料齐全", "risk", "manual", "approved", "征信", "rejected", "limit", "补充材料", "2024-01-01 10:00:00", "金额,", "u41193"}
+	r := rand.New(rand.NewPCG(1, 2))
+	texts := make([][]byte, 1<<10)
+	for i := range texts {
+		for range 30 {
+			texts[i] = append(append(texts[i], words[r.IntN(len(words))]...), ' ')
+		}
+	}
 	for _, c := range []struct {
 		name  string
 		valid func([]byte) bool
-	}{{"ours", validUTF8}, {"library", utf8.Valid}} {
+	}{{"ours", ValidUTF8}, {"library", utf8.Valid}} {
 		b.Run(c.name, func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				c.valid(text)
+			b.SetBytes(int64(len(bytes.Join(texts, nil)) / len(texts)))
+			for i := 0; b.Loop(); i++ {
+				if !c.valid(texts[i%len(texts)]) {
+					b.Fatal("invalid")
+				}
 			}
 		})
 	}
