@@ -94,6 +94,7 @@ func (a *assembler) take() *dataBlock {
 		a.unused = a.unused[:n-1]
 		return b
 	}
+	// Room for the last cell beyond blockSize. In small blocks, appendFast needs its window, and the header comes on top.
 	return &dataBlock{buf: make([]byte, 0, a.blockSize+max(a.blockSize/8, 2*appendWindow))}
 }
 

@@ -403,7 +403,7 @@ func murmurs(keys [][]byte, mixes *[][murmurWidth]uint32) (first, second [murmur
 		return first, second
 	}
 	n := len(keys[0])
-	// The slices tell the compiler that all lengths are equal, which saves a twentieth of the time of reading back.
+	// The slices tell the compiler that all lengths are equal, which saves 4% of the time of reading back.
 	a, b, c, d := keys[0], keys[1][:n], keys[2][:n], keys[3][:n]
 	h0, h1, h2, h3 := uint32(n), uint32(n), uint32(n), uint32(n)
 	words := slices.Grow((*mixes)[:0], n/4)[:n/4]

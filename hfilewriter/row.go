@@ -344,10 +344,10 @@ func (e *blockEncoder) addTemplateFastDiff(c *cellTemplate, value []byte) {
 	e.unencoded += cellOverhead + c.keyLen + len(value) + mvccLen
 }
 
-// appendWindow is more than appendFast writes from a cell's beginning: at most 6 bytes of flag and key length, 1 of the
-// value's length, 16 of rest, 126 of value, and 1 of sequence id. Words may reach past the cell's end; the next cell
-// overwrites that. The window is a power of two, so that a mask proves to the compiler that an index is in it. No mask
-// in appendFast changes its index; they only spare bounds checks.
+// appendWindow is the room that appendFast needs for a cell. A cell has at most 150 bytes: 6 of flag and key length, 1
+// of the value's length, 16 of rest, 126 of value, and 1 of sequence id. Words may reach past the cell's end. The next
+// cell overwrites those bytes, and after the last cell they are beyond e.buf's length. The size is a power of two, so
+// that masks prove to the compiler that indexes are inside. No mask in appendFast changes its index.
 const appendWindow = 256
 
 // appendFast does the work of addTemplateFastDiff for the cells after column i, writing words instead of bytes, as
