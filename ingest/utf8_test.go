@@ -36,12 +36,12 @@ func TestEveryRuneIsValid(t *testing.T) {
 			t.Fatalf("%U cut: %v", r, got)
 		}
 	}
-	// All of two bytes, and some of three that begin so, at each place in a word and across its end.
+	// All of two bytes, and some of three that begin so, at each place in two words and across their ends.
 	for first := range 256 {
 		for second := range 256 {
 			for _, third := range []byte{0, 0x7f, 0x80, 0xbf, 0xc0, 0xff} {
-				for at := range 8 {
-					text := []byte("abcdefghijklmnopqrstuvwx")
+				for at := range 16 {
+					text := []byte("abcdefghijklmnopqrstuvw") // two words, and a rest that is shorter
 					text[at], text[at+1], text[at+2] = byte(first), byte(second), third
 					if got, want := ValidUTF8(text), utf8.Valid(text); got != want {
 						t.Fatalf("% x: %v", text, got)
